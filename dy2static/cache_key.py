@@ -16,8 +16,9 @@ import numpy
 import torch
 
 from runtime import torch_internals
+from runtime.ir.template import Again, Slot
 from runtime.tracer.memory.storage_table import storage_key
-from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Slot
+from runtime.tracer.values.arguments import Arguments, Container, Open
 
 Key = Any
 """A hashable value; it keeps alive every object that it compares by identity."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from runtime.ir import Operator, Program, ScalarType, Variable
 from runtime.ir.flow import Kind
@@ -21,7 +21,7 @@ def deciding_on_data(program: Program) -> Iterator[Operator]:
     known = _from_data(program)
     for op in program.block.walk():
         flow = flow_of(op)
-        if flow.is_path and any(var in known for var in leaves(list(_decides(op)))):
+        if flow.is_path and any(var in known for var in leaves(list(flow.decides(op)))):
             yield op
 
 
@@ -37,11 +37,6 @@ def name_of(op: Operator) -> str:
         return what
     word = _NAMES.get(at.text.strip().partition(" ")[0].rstrip(":("), "")
     return f"{what}{f' ({word})' if word else ''} in line {at.line} of {at.file.rpartition('/')[2]}"
-
-
-def _decides(op: Operator) -> Sequence[object]:
-    """What says which Block runs, or whether one runs again."""
-    return op.blocks[0].yields[:1] if op.name == "while_loop" else op.args[:1]
 
 
 def _from_data(program: Program) -> set[Variable]:
@@ -64,7 +59,7 @@ def _follow(op: Operator, known: set[Variable]) -> None:
         if op.blocks or any(var in known for var in op.inputs):
             known.update(op.outputs)
         return
-    decided = any(var in known for var in leaves(list(_decides(op))))
+    decided = any(var in known for var in leaves(list(flow.decides(op))))
     for port in flow.ports(op):
         coming = [op.args[port.arg]] if port.arg is not None else []
         coming += [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]

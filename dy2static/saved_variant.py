@@ -14,14 +14,13 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.errors import StorageError
+from runtime.ir.template import Again, Slot
 from runtime.ir.tree import Record
 from runtime.storage.answers import Answer, Plain
 from runtime.storage.artefact import (
-    Again,
     Attribute,
     Constant,
     Passed,
-    Slot,
     State,
     Store,
     Target,
@@ -133,10 +132,8 @@ def _template(arguments: live.Arguments) -> tuple[tuple[str, Any], ...]:
     """The arguments as an artefact describes them."""
 
     def take(value: Any, label: str) -> Any:
-        if isinstance(value, live.Slot):
-            return Slot(value.index)
-        if isinstance(value, live.Again):
-            return Again(value.number)
+        if isinstance(value, (Slot, Again)):
+            return value
         if not isinstance(value, live.Container):
             return value if is_plain(value) else _refuse_argument(label, value)
         if value.kind is set:

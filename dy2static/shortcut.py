@@ -19,6 +19,7 @@ from dy2static.signature import Signature
 from dy2static.specialization import PASSED, Specialization, layout_key
 from runtime import torch_internals
 from runtime.calling import build_tree
+from runtime.ir.template import Slot
 from runtime.ir.tree import Leaf
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Traced
@@ -26,7 +27,7 @@ from runtime.tracer.memory.hung import same
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.values import open_values
-from runtime.tracer.values.arguments import Arguments, Slot, flatten
+from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.tracer.values.open_values import numbers_of
 
 MADE_AT = (3, 24, 192)

@@ -26,7 +26,8 @@ from dy2static.saved_traces import Traces, traces_as_it_is
 from dy2static.saving import assembled
 from runtime.ir import Program
 from runtime.ir.operator import leaves
-from runtime.storage.artefact import Artefact, Slot, Variant
+from runtime.ir.template import Slot
+from runtime.storage.artefact import Artefact, Variant
 from runtime.storage.files import write_artefact
 from runtime.storage.metadata import checked_metadata
 from runtime.translated import TranslatedLayer

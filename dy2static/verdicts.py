@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from dy2static.cache_key import Key
 from runtime.errors import ConversionError, Dy2StaticError
 from runtime.ir import Location
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ir.program import Program
 from runtime.ops import host
 from runtime.ops.registry import definition
@@ -125,7 +127,7 @@ def is_small(program: Program, backend: str) -> bool:
     least = FEW_OPERATORS.get(backend, FEW)
     count = 0
     for op in program.block.walk():
-        if op.blocks and op.name != "update":
+        if flow_of(op).kind not in (Kind.PLAIN, Kind.INLINE):
             return False
         count += 1
         if count >= least:

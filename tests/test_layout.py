@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.ir.flow import Kind
+from runtime.ops.registry import STRUCTURAL
 from scripts import import_graph
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -227,6 +229,81 @@ def test_runtime_imports_without_the_converter_and_its_libraries() -> None:
         "for name in ('gast', 'astor', 'rich', 'dy2static'): sys.modules[name] = None\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
     )
+
+
+BY_NAME: dict[str, set[str]] = {
+    # Each is about exactly that operator.
+    "runtime/passes/constants.py": {"cond"},  # of a branch whose flag is known one Block is left
+    "runtime/passes/scan.py": {"while_loop"},  # a while_loop becomes a scan
+    # About writes to memory, and not about how Blocks run.
+    "runtime/autodiff/forward.py": {"update"},
+    "runtime/calling/callee.py": {"update"},
+    "runtime/ops/update.py": {"update"},
+    "runtime/passes/fold_conv_bn.py": {"update"},
+    "runtime/serving/rows.py": {"update"},
+    "runtime/tracer/recording/gradient_paths.py": {"update"},
+    "runtime/tracer/values/open_lists.py": {"update"},
+    # Other things of the same name.
+    "runtime/ops/host_numpy.py": {"cond"},  # numpy.linalg.cond
+    "runtime/__init__.py": {"cond", "while_loop"},  # functions of runtime.static
+}
+"""Files that ask whether an operator is a certain one with Blocks. All others ask its definition (``runtime.ir.flow``):
+a list of names is silently wrong for the next operator. What maps names to the code for each operator asks nothing."""
+
+WITH_BLOCKS = {name for name, one in STRUCTURAL.items() if one.flow.kind is not Kind.PLAIN}
+
+
+def names_asked_for(tree: ast.AST) -> set[str]:
+    """Operators with Blocks that a module compares a name with, or lists; ``update`` is a method of Python's, too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            of_operator = any(isinstance(one, ast.Attribute) and one.attr == "name" for one in ast.walk(node))
+            found |= _strings(node) if of_operator else _strings(node) - {"update"}
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.MatchValue)):
+            found |= _strings(node) - {"update"}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+            found |= _strings(node)
+    return found & WITH_BLOCKS
+
+
+def _strings(node: ast.AST) -> set[str]:
+    parts = list(ast.iter_child_nodes(node))
+    parts += [item for one in parts if isinstance(one, (ast.Tuple, ast.List, ast.Set)) for item in one.elts]
+    return {one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def without_all(tree: ast.Module) -> ast.Module:
+    """A module without what it says that it gives."""
+    tree.body = [one for one in tree.body
+                 if not isinstance(one, ast.Assign) or "__all__" not in map(ast.unparse, one.targets)]  # fmt: skip
+    return tree
+
+
+def test_definitions_are_asked_in_place_of_names() -> None:
+    found = {str(file.relative_to(ROOT)): names_asked_for(without_all(ast.parse(file.read_text())))
+             for file in modules().values()}  # fmt: skip
+    assert {file: names for file, names in found.items() if names} == BY_NAME
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ('x = op.name == "while_loop"', {"while_loop"}),
+        ('x = op.name in ("cond", "switch")', {"cond", "switch"}),
+        ('_LOOPS = frozenset({"while_loop", "scan"})', {"while_loop", "scan"}),
+        ('x = op.blocks and op.name != "update"', {"update"}),
+        ('x = scope.kind == "while_loop"', {"while_loop"}),
+        ('match op.name:\n  case "custom_grad": pass', {"custom_grad"}),
+        ('x = name.startswith("while_loop")', {"while_loop"}),
+        ('RULES = {"cond": emit}', set()),
+        ('session.emit("cond", [flag])', set()),
+        ('x = name in ("update", "pop")', set()),
+        ('x = flow_of(op).kind is Kind.LOOP', set()),
+    ],
+)
+def test_a_name_in_place_of_a_definition_is_found(source: str, names: set[str]) -> None:
+    assert names_asked_for(ast.parse(source)) == names
 
 
 @pytest.mark.parametrize("first", ["runtime.errors", "runtime.ir", "runtime.ops", "runtime.torch_internals"])

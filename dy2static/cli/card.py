@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from runtime.ir import Program, TensorType
+from runtime.ir.template import Slot
 from runtime.storage.answers import question
-from runtime.storage.artefact import Artefact, Method, Slot, Variant
+from runtime.storage.artefact import Artefact, Method, Variant
 from runtime.storage.files import PROGRAM, TENSORS, checksums, found_path
 from runtime.storage.reading import signature_of
 from runtime.storage.trees import parts

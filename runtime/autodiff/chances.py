@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from runtime.ir.flow import Kind
 from runtime.tracer.recording.session import Scope, Session
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Chances:
     def event(self, memory: Memory) -> Event:
         """Something that happens now."""
         self._moment += 1
-        loops = frozenset(scope for scope in self.session.scope.chain() if scope.kind == "while_loop")
+        loops = frozenset(scope for scope in self.session.scope.chain() if scope.flow.kind is Kind.LOOP)
         return Event(memory, self._moment, loops)
 
     def carried(self, head: Memory, end: Memory) -> None:

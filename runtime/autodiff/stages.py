@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from runtime.autodiff.residuals import reads, silence
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
+from runtime.ir.definition import definition_of
 from runtime.ir.ports import hands_on, is_path, passed
 from runtime.ir.walk import copy_block
 
@@ -102,7 +103,7 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
 
 def has_custom_gradients(op: Operator) -> bool:
     """Whether a value may come out as it went in, with a gradient of its own (``autograd.Function``)."""
-    return any(inner.name == "custom_grad" for block in op.blocks for inner in block.walk())
+    return any(definition_of(inner.name).own_gradient is not None for block in op.blocks for inner in block.walk())
 
 
 def _may_carry(var: Variable) -> bool:

@@ -20,6 +20,8 @@ from runtime.batching.program import BatchedProgram
 from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
 from runtime.ir import Program, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ir.tree import tree_leaves
 from runtime.ir.types import TensorType
 from runtime.ir.views import View, ViewStep, fill
@@ -154,7 +156,7 @@ def _attached(value: Any, given: Sequence[Any]) -> Any:
 def loose_results(program: Program) -> tuple[int, ...]:
     """Yield positions of tensors that come out of a branch or loop, directly or as a view: they may be an argument's
     memory in some runs."""
-    if not any(op.blocks and op.name != "update" for op in program.block.ops):
+    if not any(flow_of(op).kind not in (Kind.PLAIN, Kind.INLINE) for op in program.block.ops):
         return ()
     own = set(program.block.args)
     return tuple(

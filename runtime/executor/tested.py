@@ -11,12 +11,14 @@ have the dtype in which it compares. So a number of the Program's text is rounde
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from runtime.ir import Block, Operand, Operator, Program, TensorType, Variable, leaves
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of, handed_in
 
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _FLOATS = (torch.float64, torch.float32)
@@ -29,26 +31,36 @@ def tested(program: Program) -> frozenset[Variable]:
     compared = {op.outputs[0] for op in program.block.walk() if _operands(op) is not None}
     if not compared:
         return frozenset()
-    found = compared | {out for op in program.block.walk() if op.name == "cond" for out in op.outputs}
+    found = compared | {out for op in program.block.walk() if flow_of(op).kind is Kind.BRANCH for out in op.outputs}
     before = -1
     while before != len(found):
         before = len(found)
-        _leave_read(program.block, found)
+        _leave_read(program.block, found, {})
     return frozenset(found & compared)
 
 
-def _leave_read(block: Block, found: set[Variable], targets: Sequence[Variable] = ()) -> None:
-    """Take out what is read otherwise. ``targets``: what the Block's yields become, where it is a branch."""
+def _leave_read(block: Block, found: set[Variable], targets: Mapping[int, Variable]) -> None:
+    """Take out what is read otherwise. ``targets``: what yields of the Block become, where it is a branch's."""
     for op in block.ops:
-        if op.name == "cond":
-            found.difference_update(leaves(op.args[1:]))
-        elif op.name != "scalar.truth":
-            found.difference_update(op.inputs)
-        for inner in op.blocks:
-            _leave_read(inner, found, op.outputs if op.name == "cond" else ())
+        if op.name != "scalar.truth":
+            found.difference_update(handed_in(op) if flow_of(op).kind is Kind.BRANCH else op.inputs)
+        for number, inner in enumerate(op.blocks):
+            _leave_read(inner, found, _targets(op, number))
     for position, value in enumerate(block.yields):
-        if position >= len(targets) or targets[position] not in found:
+        if targets.get(position) not in found:
             found.difference_update(leaves(value))
+
+
+def _targets(op: Operator, number: int) -> dict[int, Variable]:
+    """The outputs that are what a branch's Block yields, by the position there."""
+    if flow_of(op).kind is not Kind.BRANCH:
+        return {}
+    found = {}
+    for port in flow_of(op).ports(op):
+        place = port.yields[number] if port.whole and port.yields else None
+        if place is not None and port.output is not None:
+            found[place] = op.outputs[port.output]
+    return found
 
 
 def operands(op: Operator) -> tuple[Variable, str, Operand]:

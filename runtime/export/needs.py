@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import torch
 
 from runtime.ir import ArrayType, Operator, Program, ScalarType, TensorType, Type, Variable, leaves
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of, is_path
 from runtime.ir.tree import Record
 from runtime.ops import aten
 
-_BRANCHES = ("cond", "switch")
-_LOOPS = ("while_loop", "scan")
 _SAYING = ("raise", "assert", "print", "warn", "log")
 """Operators that text may go to."""
 
@@ -79,7 +79,7 @@ def lists(program: Program) -> Iterator[Need]:
     """Lists that branches and loops make."""
     read = _read(program)
     for op in program.block.walk():
-        if op.name not in (*_BRANCHES, *_LOOPS):
+        if not is_path(op):
             continue
         inside = [arg for block in op.blocks for arg in block.args]
         for var in (*op.outputs, *inside):
@@ -157,9 +157,10 @@ def writes_to_buffers(program: Program) -> Iterator[Need]:
 def sizes_of_paths(program: Program) -> Iterator[Need]:
     """Results of branches whose sizes differ."""
     for op in program.block.walk():
-        for place in range(len(op.outputs) if op.name in _BRANCHES else 0):
-            shapes = {one.type.shape for block in op.blocks if isinstance(one := block.yields[place], Variable)
-                      and isinstance(one.type, TensorType)}  # fmt: skip
+        flow = flow_of(op)
+        for port in flow.ports(op) if flow.kind is Kind.BRANCH else ():
+            given = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
+            shapes = {one.type.shape for one in given if isinstance(one, Variable) and isinstance(one.type, TensorType)}
             if len(shapes) > 1:
                 yield Need(op, op.name)
 
@@ -168,15 +169,17 @@ def sizes_of_loops(program: Program) -> Iterator[Need]:
     """What loops carry whose sizes change: the first has others than those of all iterations."""
     read = _read(program)
     for op in program.block.walk():
-        if op.name != "while_loop":
+        if flow_of(op).kind is not Kind.LOOP:
             continue
-        test, body = op.blocks
-        for given, tested, arg, out in zip(op.args, test.args, body.args, op.outputs):
-            if not isinstance(given, Variable) or not {tested, arg, out} & read:
+        for port in flow_of(op).ports(op):
+            given = None if port.arg is None or not port.whole else op.args[port.arg]
+            inside = [block.args[place] for block, place in zip(op.blocks, port.inner) if place is not None]
+            after = [] if port.output is None else [op.outputs[port.output]]
+            if not isinstance(given, Variable) or not inside or not {*inside, *after} & read:
                 continue
-            first, later = given.type, arg.type
+            first, later = given.type, inside[-1].type
             if isinstance(first, TensorType) and isinstance(later, TensorType) and first.shape != later.shape:
-                yield Need(op, f"while_loop, in which the sizes of {_said(arg)} change")
+                yield Need(op, f"{op.name}, in which the sizes of {_said(inside[-1])} change")
 
 
 def stores(program: Program) -> Iterator[Need]:

@@ -47,6 +47,8 @@ class OpDefinition:
     run.
     ``neutral``: it does the same in every grad and autocast mode. ``passes_gradient``: a gradient may go through it.
     ``hands_on``: its results are arguments as they are, or hold them, as a list does.
+    ``own_gradient``: its gradient is one that it brings along; says for each argument whether it gets one in any case
+    (else it gets one at times).
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
     (``runtime.ops.raising``).
@@ -68,6 +70,7 @@ class OpDefinition:
     neutral: bool = False
     passes_gradient: bool = True
     hands_on: bool = False
+    own_gradient: Callable[[Operator], Sequence[bool]] | None = None
     says: bool = False
     raises: Callable[[Operator], bool] | None = None
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.ir.operator import Operator
+from runtime.ir.variable import Operand
 
 
 class Kind(enum.Enum):
@@ -53,6 +54,15 @@ class Port:
         return self.arg is None and self.output is None
 
 
+@dataclass(frozen=True)
+class First:
+    """What says before a loop begins whether it has an iteration: a flag (True: it surely has one), or with
+    ``is_count`` how many it has."""
+
+    value: Operand
+    is_count: bool = False
+
+
 def nothing_more(op: Operator, ports: Sequence[Port]) -> None:
     """What is to be done besides when ports are taken out of an Operator that does not count them."""
 
@@ -62,18 +72,36 @@ def no_ports(op: Operator) -> Sequence[Port]:
     return ()
 
 
+def no_decision(op: Operator) -> Sequence[Operand]:
+    """The decision of an operator whose Blocks run in any case, or whose Blocks somebody else calls."""
+    return ()
+
+
+def not_told(op: Operator) -> First | None:
+    """The first test of an operator that is no loop, and of a loop that only running it tells of."""
+    return None
+
+
 @dataclass(frozen=True)
 class Flow:
     """What an operator's definition says of its Blocks: how they run, what each is called, the ports of an Operator.
 
     The last name is that of all further Blocks. ``dropping`` is called before ports are taken out of an Operator, for
-    attributes that count them.
+    attributes that count them. ``decides`` gives the values that say which Block runs, or whether one runs again:
+    a branch or loop must have it. ``first`` gives for a loop what says whether it has an iteration; None where only
+    running it tells, or where it has none.
     """
 
     kind: Kind = Kind.PLAIN
     blocks: tuple[str, ...] = ()
     ports: Callable[[Operator], Sequence[Port]] = no_ports
     dropping: Callable[[Operator, Sequence[Port]], None] = nothing_more
+    decides: Callable[[Operator], Sequence[Operand]] = no_decision
+    first: Callable[[Operator], First | None] = not_told
+
+    def __post_init__(self) -> None:
+        if self.is_path and self.decides is no_decision:
+            raise ValueError(f"a {self.kind.value} must say what decides")
 
     @property
     def is_path(self) -> bool:
@@ -90,4 +118,4 @@ class Flow:
 PLAIN = Flow()
 """Of an operator without Blocks."""
 
-__all__ = ["PLAIN", "Flow", "Kind", "Port", "no_ports"]
+__all__ = ["PLAIN", "First", "Flow", "Kind", "Port", "no_ports"]

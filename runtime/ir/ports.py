@@ -8,7 +8,7 @@ from typing import Any
 from runtime.ir.block import Block
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import PLAIN, Flow, Port
-from runtime.ir.operator import Operator
+from runtime.ir.operator import Operator, leaves
 from runtime.ir.variable import Operand, Variable
 
 
@@ -20,6 +20,14 @@ def flow_of(op: Operator) -> Flow:
 def is_path(op: Operator) -> bool:
     """Whether which of an Operator's Blocks run, or how often, is known at run time only."""
     return flow_of(op).is_path
+
+
+def handed_in(op: Operator) -> set[Variable]:
+    """Variables that an Operator with Blocks is given for more than to decide by them: a Block may get them."""
+    flow = flow_of(op)
+    deciding, ported = flow.decides(op), {port.arg for port in flow.ports(op)}
+    more = [arg for place, arg in enumerate(op.args) if place in ported or not any(arg is one for one in deciding)]
+    return set(leaves([more, list(op.kwargs.values())]))
 
 
 def passed(op: Operator, output: int, held: bool = False) -> set[Variable]:
@@ -83,4 +91,4 @@ def _without(values: Sequence[Any], positions: set[int | None]) -> tuple[Any, ..
     return tuple(value for position, value in enumerate(values) if position not in positions)
 
 
-__all__ = ["drop_ports", "flow_of", "is_path", "passed"]
+__all__ = ["drop_ports", "flow_of", "handed_in", "is_path", "passed"]

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runtime.ir import ArrayType, Block, Operand, Operator, Program, TensorType, Variable
-from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
+from runtime.ir.ports import flow_of
 from runtime.native import rules
 from runtime.native.lowering import RULES, Lowering, Retry
 from runtime.native.region import Layouts, Library, Region, finish
@@ -149,12 +149,13 @@ def _may_be_c(op: Operator) -> bool:
     """Whether an Operator can be part of a region at all; what it computes shows when it is written."""
     if any(enabled for _, enabled, _ in op.autocast or ()) or op.attrs.get("settings"):
         return False
-    if op.name == "update":
-        return True
-    if definition_of(op.name).flow.kind in (Kind.BRANCH, Kind.LOOP):
-        return all(_may_be_c(inner) for block in op.blocks for inner in block.ops)
-    if op.blocks:
+    kind = flow_of(op).kind
+    if kind is not Kind.PLAIN and (kind is Kind.FUNCTION or op.name not in RULES):
         return False
+    if kind is Kind.INLINE:
+        return True
+    if kind is not Kind.PLAIN:
+        return all(_may_be_c(inner) for block in op.blocks for inner in block.ops)
     if op.name in ("assert", "raise"):
         return True
     return op.name in RULES or op.name.startswith(("scalar.", "array.", "grad.", "aten."))
@@ -166,7 +167,7 @@ def _is_worth(ops: Sequence[Operator]) -> bool:
 
 
 def _has_loop(ops: Sequence[Operator]) -> bool:
-    return any(op.name in ("while_loop", "scan") for op in _all(ops))
+    return any(flow_of(op).kind is Kind.LOOP for op in _all(ops))
 
 
 def _all(ops: Sequence[Operator]) -> Iterator[Operator]:

@@ -18,6 +18,8 @@ import torch
 
 from runtime.executor.liveness import Liveness
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, TensorType, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.native.nest import Nest
 from runtime.native.nest_in_c import write_nest
 from runtime.native.outer import Input, make_input
@@ -382,7 +384,7 @@ class Lowering:
         if id(op) in self.called or rule is None:
             rule = self.rules["call"]
         if rule is not self.rules["call"] and op.name not in OF_HALVES and _has_halves(op):
-            if op.blocks and op.name != "update":
+            if flow_of(op).kind not in (Kind.PLAIN, Kind.INLINE):
                 pass  # its Blocks are asked one by one
             elif op.blocks or not op.name.startswith(("aten.", "scalar.")):
                 raise Unsupported("floats of 16 bits")

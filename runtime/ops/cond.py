@@ -13,12 +13,14 @@ that path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.inference import common, type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import Type
-from runtime.ir.variable import UNDEF
+from runtime.ir.variable import UNDEF, Operand
 from runtime.ops.arity import (
     check_args,
     check_attrs,
@@ -46,6 +48,11 @@ def _ports(op: Operator) -> list[Port]:
     return [Port(yields=(position, position), output=position) for position in range(len(op.outputs))]
 
 
+def decides(op: Operator) -> Sequence[Operand]:
+    """What says which Block runs."""
+    return op.args[:1]
+
+
 def infer(op: Operator) -> list[Type | None]:
     """What all paths give, those left out that give nothing."""
     columns = zip(*(block.yields for block in op.blocks))
@@ -55,5 +62,6 @@ def infer(op: Operator) -> list[Type | None]:
 DEFINITION = OpDefinition(
     "cond", "Run the first block if the flag is true, else the second.", verify=_verify, infer=infer,
     undef_yields=True,
-    flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports), raises=lambda op: not is_truth(op.args[0]),
+    flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports, decides=decides),
+    raises=lambda op: not is_truth(op.args[0]),
 )

@@ -74,7 +74,12 @@ def _infer(op: Operator) -> list[Type | None]:
     return [type_of(value) for value in op.blocks[0].yields[: len(op.outputs)]]
 
 
+def _gradient(op: Operator) -> list[bool]:
+    rows = zip(*(block.yields for block in op.blocks[1:]))
+    return [all(grad is not None for grad in row) for row in rows]
+
+
 DEFINITION = OpDefinition(
     "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify, infer=_infer,
-    flow=Flow(Kind.FUNCTION, ("forward", "backward")), raises=lambda op: False,
+    flow=Flow(Kind.FUNCTION, ("forward", "backward")), own_gradient=_gradient, raises=lambda op: False,
 )

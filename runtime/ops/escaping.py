@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtime.ir import Block, Operator, Variable, leaves
+from runtime.ir.ports import handed_in, is_path
 from runtime.ops import aten
 
 _READ = ("scalar.", "grad.needed")
-_FLAGS = frozenset({"cond", "switch", "assert"})
-"""What takes flags and numbers as arguments, and keeps none of them."""
 
 
 class Uses:
@@ -34,13 +33,18 @@ class Uses:
                 return True
             for op in self._readers.get(var, ()):
                 if not op.name.startswith("aten."):
-                    if op.name.startswith(_READ) or op.name in _FLAGS:
-                        continue
-                    return True
+                    if not _only_looks(op, var):
+                        return True
+                    continue
                 if aten.may_alias(aten.resolve(op.name), op.args, op.kwargs):
                     todo += [out for out in op.outputs if out not in shared]
                     shared.update(dict.fromkeys(op.outputs))
         return False
+
+
+def _only_looks(op: Operator, var: Variable) -> bool:
+    """Whether an Operator reads a flag or number of a value, and keeps nothing of it."""
+    return op.name.startswith(_READ) or op.name == "assert" or (is_path(op) and var not in handed_in(op))
 
 
 def escapes(values: Iterable[Variable], body: Block) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 
 from runtime.ir.block import Block
 from runtime.ir.definition import Fail, OpDefinition
-from runtime.ir.flow import Flow, Kind, Port
+from runtime.ir.flow import First, Flow, Kind, Port
 from runtime.ir.inference import check_flow, element_of, fits, type_of
 from runtime.ir.operator import Operator
 from runtime.ir.printer import print_type
@@ -113,6 +113,17 @@ def _dropping(op: Operator, ports: Sequence[Port]) -> None:
     op.attrs = {**op.attrs, "carried": carried(op) - sum(port.whole and port.arg is not None for port in ports)}
 
 
+def _decides(op: Operator) -> Sequence[Operand]:
+    return op.args[:1]
+
+
+def _first(op: Operator) -> First | None:
+    length = op.args[0]
+    if isinstance(length, Variable):
+        return First(length, is_count=True)
+    return First(True) if type(length) is int and length > 0 else None
+
+
 def expanded(op: Operator) -> list[Operator]:
     """The ``while_loop`` that a scan which does not go in reverse is, and what stands around it.
 
@@ -181,5 +192,6 @@ class _Made:
 
 DEFINITION = OpDefinition(
     "scan", "Run the body for each number below a length, on slices, and put its items together.", verify=_verify,
-    infer=_infer, undef_args=True, flow=Flow(Kind.LOOP, ("body",), _ports, _dropping), raises=lambda op: False,
+    infer=_infer, undef_args=True,
+    flow=Flow(Kind.LOOP, ("body",), _ports, _dropping, decides=_decides, first=_first), raises=lambda op: False,
 )

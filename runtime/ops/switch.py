@@ -11,7 +11,7 @@ from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_no_kwargs
-from runtime.ops.cond import infer
+from runtime.ops.cond import decides, infer
 
 
 def _verify(op: Operator, fail: Fail) -> None:
@@ -31,5 +31,5 @@ def _ports(op: Operator) -> list[Port]:
 
 DEFINITION = OpDefinition(
     "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, infer=infer,
-    undef_yields=True, flow=Flow(Kind.BRANCH, ("block {}",), _ports), raises=lambda op: True,
+    undef_yields=True, flow=Flow(Kind.BRANCH, ("block {}",), _ports, decides=decides), raises=lambda op: True,
 )

@@ -20,12 +20,14 @@ for each. The outputs are the last ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime.ir.definition import Fail, OpDefinition
-from runtime.ir.flow import Flow, Kind, Port
+from runtime.ir.flow import First, Flow, Kind, Port
 from runtime.ir.inference import check_flow
 from runtime.ir.operator import Operator
 from runtime.ir.types import Type
-from runtime.ir.variable import UNDEF
+from runtime.ir.variable import UNDEF, Operand, Variable
 from runtime.ops.arity import (
     check_attrs,
     check_backward,
@@ -79,11 +81,28 @@ def _ports(op: Operator) -> list[Port]:
     return [Port(position, (position, position), (None, position), position) for position in range(len(op.args))]
 
 
+def _decides(op: Operator) -> Sequence[Operand]:
+    return op.blocks[0].yields
+
+
+def _first(op: Operator) -> First | None:
+    """The flag that it begins with, where the test only hands that on."""
+    test = op.blocks[0]
+    (going,) = test.yields
+    if test.ops or not isinstance(going, Variable) or going not in test.args:
+        return None
+    if op.attrs.get("max_iterations") == 0:  # it raises before its body runs
+        return None
+    flag = op.args[test.args.index(going)]
+    return First(flag) if isinstance(flag, Variable) or flag is True else None
+
+
 def _raises(op: Operator) -> bool:
     return op.attrs.get("max_iterations") is not None or not is_truth(op.blocks[0].yields[0])
 
 
 DEFINITION = OpDefinition(
     "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, infer=_infer,
-    undef_yields=True, undef_args=True, flow=Flow(Kind.LOOP, ("test", "body"), _ports), raises=_raises,
+    undef_yields=True, undef_args=True,
+    flow=Flow(Kind.LOOP, ("test", "body"), _ports, decides=_decides, first=_first), raises=_raises,
 )

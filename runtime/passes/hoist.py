@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from runtime.ir import UNDEF, Block, Operand, Operator, Program, ScalarType, TensorType, Variable
+from runtime.ir import UNDEF, Block, Operator, Program, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
-from runtime.ir.flow import Kind
+from runtime.ir.flow import First, Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.walk import Names, copy_block
 from runtime.ops import aten
@@ -83,45 +83,30 @@ class _Hoist:
 
     def before(self, loop: Operator) -> list[Operator]:
         """What is to stand before a loop; the body has it no longer."""
-        first = _first_test(loop)
+        first = flow_of(loop).first(loop)
         moved = _invariant(loop, first is not None)
         gone = {id(op) for op in (*moved.always, *moved.guarded)}
         body = loop.blocks[-1]
         body.ops[:] = [op for op in body.ops if id(op) not in gone]
-        if not moved.guarded:
+        if not moved.guarded or first is None:
             return moved.always
-        if first is True:
+        if first.value is True:
             return [*moved.always, *moved.guarded]
         return [*moved.always, *self.guarded(first, moved.guarded, loop)]
 
-    def guarded(self, first: Operand, ops: list[Operator], loop: Operator) -> list[Operator]:
+    def guarded(self, first: First, ops: list[Operator], loop: Operator) -> list[Operator]:
         """Operators under the test of the first iteration."""
         tests: list[Operator] = []
-        if loop.name == "scan":
+        flag = first.value
+        if first.is_count:
             flag = Variable(self.names.new(""), ScalarType("bool"))
-            tests.append(Operator("scalar.gt", (first, 0), {}, (flag,), location=loop.location))
-            first = flag
+            tests.append(Operator("scalar.gt", (first.value, 0), {}, (flag,), location=loop.location))
         read = set(loop.blocks[0].captures()) | set(loop.blocks[-1].captures())
         outs = [out for op in ops for out in op.outputs if out in read]
         taken = copy_block(Block([], ops, list(outs)), {}, self.names.new)
-        cond = Operator("cond", (first,), {}, tuple(outs), (taken, Block([], [], [UNDEF] * len(outs))),
+        cond = Operator("cond", (flag,), {}, tuple(outs), (taken, Block([], [], [UNDEF] * len(outs))),
                         location=loop.location)  # fmt: skip
         return [*tests, cond]
-
-
-def _first_test(loop: Operator) -> Operand:
-    """Whether a loop has an iteration, before it begins: True, a flag, or the length of a scan; None: not known."""
-    if loop.name == "scan":
-        length = loop.args[0]
-        return length if isinstance(length, Variable) else True if type(length) is int and length > 0 else None
-    test = loop.blocks[0]
-    (going,) = test.yields
-    if loop.name != "while_loop" or test.ops or not isinstance(going, Variable) or going not in test.args:
-        return None
-    if loop.attrs.get("max_iterations") == 0:  # it raises before its body runs
-        return None
-    first = loop.args[test.args.index(going)]
-    return first if isinstance(first, Variable) or first is True else None
 
 
 def _invariant(loop: Operator, tested: bool) -> _Moved:

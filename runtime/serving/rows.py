@@ -16,6 +16,8 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.ir import Block, Operand, Operator, Program, TensorType, Variable, leaves
+from runtime.ir.flow import Kind, Port
+from runtime.ir.ports import flow_of
 from runtime.ops import aten
 
 
@@ -92,9 +94,9 @@ class _Rows:
             self.rows.add(op.outputs[0])
         elif op.name == "update":
             self.update(op)
-        elif op.name in ("cond", "switch"):
+        elif flow_of(op).kind is Kind.BRANCH:
             self.branch(op)
-        elif op.name == "while_loop":
+        elif flow_of(op).kind is Kind.LOOP and all(port.whole for port in flow_of(op).ports(op)):
             self.loop(op)
         else:
             raise _Mixed(op, f"{op.name} looks at values or at the number of rows")
@@ -105,34 +107,39 @@ class _Rows:
             raise _Mixed(op, f"{op.name} decides by values of the rows")
         for block in op.blocks:
             self.block(block)
-        self._join(op, op.outputs, [block.yields for block in op.blocks])
+        for port in flow_of(op).ports(op):
+            self._join(op, port)
 
     def loop(self, op: Operator) -> None:
         """What is carried is rows in all iterations, or in none; the test is the same for all requests."""
-        test, body = op.blocks
-        for given, *variables in zip(op.args, test.args, body.args):
-            if given in self.rows:
-                self.rows.update(variables)
+        flow = flow_of(op)
+        ports = flow.ports(op)
+        for port in ports:
+            if port.arg is not None and op.args[port.arg] in self.rows:
+                self.rows.update(_inside(op, port))
         if any(given in self.counts for given in op.args):
             raise _Mixed(op, "a loop that carries the number of rows")
-        for block in (test, body):
+        for block in op.blocks:
             self.block(block)
-        if any(var in self.rows or var in self.counts for var in leaves(test.yields)):
+        if not self.is_shared(*flow.decides(op)):
             raise _Mixed(op, "a loop ends by values of the rows")
-        for arg, left in zip(body.args, body.yields):
-            if (arg in self.rows) != (isinstance(left, Variable) and left in self.rows):
+        for port in ports:
+            carries = not self.rows.isdisjoint(_inside(op, port))
+            if any((isinstance(left, Variable) and left in self.rows) != carries for left in _left(op, port)):
                 raise _Mixed(op, "a loop carries rows in some iterations only")
-        self.rows.update(out for out, arg in zip(op.outputs, body.args) if arg in self.rows)
+            if carries and port.output is not None:
+                self.rows.add(op.outputs[port.output])
 
-    def _join(self, op: Operator, outputs: Sequence[Variable], yields: Sequence[Sequence[Operand]]) -> None:
-        for place, out in enumerate(outputs):
-            found = [isinstance(row[place], Variable) and row[place] in self.rows for row in yields]
-            if any(isinstance(row[place], Variable) and row[place] in self.counts for row in yields):
-                raise _Mixed(op, "a path gives the number of rows")
-            if any(found) and not all(found):
-                raise _Mixed(op, "a path gives rows, and another does not")
-            if all(found):
-                self.rows.add(out)
+    def _join(self, op: Operator, port: Port) -> None:
+        """An output of a branch is rows where all paths give rows."""
+        given = _left(op, port)
+        found = [isinstance(one, Variable) and one in self.rows for one in given]
+        if any(isinstance(one, Variable) and one in self.counts for one in given):
+            raise _Mixed(op, "a path gives the number of rows")
+        if any(found) and not all(found):
+            raise _Mixed(op, "a path gives rows, and another does not")
+        if all(found) and port.output is not None:
+            self.rows.add(op.outputs[port.output])
 
     def update(self, op: Operator) -> None:
         (block,) = op.blocks
@@ -197,6 +204,16 @@ class _Rows:
 def aten_random(op: Operator) -> bool:
     """Whether an Operator draws random numbers."""
     return op.name.startswith("aten.") and aten.is_random(aten.resolve(op.name), op.args, op.kwargs)
+
+
+def _inside(op: Operator, port: Port) -> list[Variable]:
+    """What a value is called in the Blocks that get it."""
+    return [block.args[place] for block, place in zip(op.blocks, port.inner) if place is not None]
+
+
+def _left(op: Operator, port: Port) -> list[Operand]:
+    """What the Blocks give for a value."""
+    return [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
 
 
 def _shape(operand: Operand) -> tuple[Any, ...] | None:

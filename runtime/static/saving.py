@@ -21,6 +21,7 @@ import torch
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Block, Input, Operator, Parameter, ScalarType, Variable
 from runtime.ir import Program as IRProgram
+from runtime.ir.template import Slot
 from runtime.ir.tree import Leaf
 from runtime.ir.walk import copy_program
 from runtime.ops.raising import has_effect
@@ -35,7 +36,6 @@ from runtime.storage.artefact import (
     Constant,
     Method,
     ModuleEntry,
-    Slot,
     State,
     Store,
     Variant,

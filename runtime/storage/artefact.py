@@ -25,13 +25,6 @@ Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Slot:
-    """In a template of arguments: the tensor that is the Program's input ``index``."""
-
-    index: int
-
-
-@dataclass(frozen=True)
 class TensorRef:
     """In an argument's default: the artefact's constant ``index``."""
 
@@ -66,13 +59,6 @@ class Passed:
 
     path: tuple[Any, ...]
     name: str = ""
-
-
-@dataclass(frozen=True)
-class Again:
-    """In a template of arguments: a container that stood there before, by its number."""
-
-    number: int
 
 
 Target = State | Constant | Attribute | Passed

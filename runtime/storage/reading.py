@@ -14,6 +14,7 @@ import torch
 
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Variable
+from runtime.ir.template import Again, Slot
 from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
@@ -23,7 +24,6 @@ from runtime.storage.answers import Answer, Plain, is_setting, question
 from runtime.storage.artefact import (
     MODES,
     WITHOUT_GRADIENTS,
-    Again,
     Argument,
     Artefact,
     Attribute,
@@ -32,7 +32,6 @@ from runtime.storage.artefact import (
     ModuleEntry,
     Passed,
     Path,
-    Slot,
     State,
     Store,
     Target,

@@ -7,17 +7,16 @@ from typing import Any
 
 import torch
 
+from runtime.ir.template import Again, Slot
 from runtime.ir.views import Hole, ViewStep
 from runtime.storage.allowed import check_operators, namespaces
 from runtime.storage.artefact import (
-    Again,
     Artefact,
     Attribute,
     Constant,
     Method,
     ModuleEntry,
     Path,
-    Slot,
     State,
     Target,
     TensorRef,

@@ -15,9 +15,10 @@ from runtime import torch_internals
 from runtime.errors import SignatureError
 from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import check, symbols_of
+from runtime.ir.template import Again, Slot
 from runtime.ir.tree import Record
 from runtime.storage.answers import AUTOCAST, question, setting
-from runtime.storage.artefact import Again, Slot, Variant
+from runtime.storage.artefact import Variant
 from runtime.storage.trees import parts
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.python_state.guards import same_plain
@@ -124,16 +125,16 @@ def _match(
     saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[Slot, torch.Tensor, str], None]
 ) -> None:
     if isinstance(saved, Slot):
-        if not isinstance(given, live.Slot):
+        if not isinstance(given, Slot):
             _fail(label, f"is {_shown(given)}", "it was a tensor when it was saved", "D2S305")
         slot(saved, arguments.tensors[given.index], label)
         return
-    if isinstance(given, live.Slot):
+    if isinstance(given, Slot):
         _fail(label, "is a tensor", f"it was {_shown(saved)} when it was saved", "D2S305")
     inside = parts(saved)
-    if isinstance(saved, Again) or isinstance(given, live.Again):
-        if not (isinstance(saved, Again) and isinstance(given, live.Again) and saved.number == given.number):
-            what = "stands among the arguments twice" if isinstance(given, live.Again) else "stands there once"
+    if isinstance(saved, Again) or isinstance(given, Again):
+        if not (isinstance(saved, Again) and isinstance(given, Again) and saved.number == given.number):
+            what = "stands among the arguments twice" if isinstance(given, Again) else "stands there once"
             _fail(label, what, "it was otherwise when it was saved", "D2S305")
     elif inside is not None:
         if not isinstance(given, live.Container) or not _same_kind(saved, given):
@@ -307,7 +308,7 @@ def _keys(keys: list[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, (Slot, live.Slot)):
+    if isinstance(value, Slot):
         return "a tensor"
     if isinstance(value, live.Container):
         return f"of type {value.kind.__name__}"

@@ -53,6 +53,7 @@ from dy2static.operators.shared.staging import (
     unbound_message,
 )
 from dy2static.operators.values import compiled, modules, traced_attribute
+from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values import containers, unjournaled
@@ -248,14 +249,11 @@ def _is_converted_class(cls: type) -> bool:
 
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
-    staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
+    staged = session.pictures or any(is_path(op) for op in session.program.block.ops)
     if staged and not unjournaled.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
-
-
-_PATHS = ("cond", "switch", "while_loop")
 
 
 def _call_method(f: Any) -> types.FunctionType | None:

@@ -56,7 +56,7 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any], storages: set[Storage]
     if info.requires_grad and not is_parameter and not _is_leaf(session, tensor):
         raise RuntimeError(_NO_LEAF)
     hung.require_none(session, tensor, "is deep-copied")
-    if info.storage in storages or info.sometimes:
+    if info.storage in storages or info.grad_in_some_runs:
         raise session.error("tensors that share memory, or need a gradient on some paths, are deep-copied together",
                             hint="Use .clone() of each.", code="D2S246")
     storages.add(info.storage)

@@ -18,7 +18,7 @@ from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
-from runtime.tracer.memory.storage_table import TensorInfo, ViewStep
+from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
 from runtime.tracer.recording import nonwritable_views
 
 
@@ -186,9 +186,10 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     with torch_internals.fake_only(session.fake_mode):
         out = torch.empty_strided(shape, strides, dtype=fake.dtype, device=fake.device)
     modes = session.modes()
-    step = ViewStep(name, (HOLE, *rest), (), 0, 1, modes)
+    step = RecordedStep(name, (HOLE, *rest), (), 0, 1, modes)
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
-    made.sometimes, made.fixed = info.sometimes, nonwritable_views.of(session, info, step, info.requires_grad)
+    made.grad_in_some_runs = info.grad_in_some_runs
+    made.fixed = nonwritable_views.of(session, info, step, info.requires_grad)
     session.register(out, made)
     type_ = TensorType(fake.dtype, None, said(fake.device))
     (var,) = session.emit(name, (source, *rest), types=[type_], attrs=attrs, modes=modes)

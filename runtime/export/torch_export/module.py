@@ -14,8 +14,8 @@ from runtime.export.torch_export.structure import built
 from runtime.export.torch_export.translator import Run, Translator, aten
 from runtime.export.torch_export.values import NUMBERS, SYMBOLS, Refused, number
 from runtime.ir import Parameter, Program
-
-_LOOPS = ("while_loop", "scan")
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 
 
 def module_of(program: Program, tensors: Sequence[torch.Tensor], unsaved: Collection[str], run: Run,
@@ -29,7 +29,7 @@ def module_of(program: Program, tensors: Sequence[torch.Tensor], unsaved: Collec
     root = torch.nn.Module()
     places = [_hold(root, one, tensor, index, one.kind == "buffer" and one.name not in unsaved)
               for index, (one, tensor) in enumerate(zip(program.params, tensors))]  # fmt: skip
-    has_loops = any(op.name in _LOOPS for op in program.block.walk())
+    has_loops = any(flow_of(op).kind is Kind.LOOP for op in program.block.walk())
 
     def forward(*inputs: torch.Tensor) -> Any:
         t = Translator(run)

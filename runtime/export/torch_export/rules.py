@@ -6,6 +6,7 @@ from runtime.export.torch_export import branches, failures, lists, loops, operat
 from runtime.export.torch_export.translator import Rule, Translator
 from runtime.export.torch_export.values import Refused
 from runtime.ir import Operator
+from runtime.ops.registry import STRUCTURAL
 
 
 def _seen(t: Translator, op: Operator) -> None:
@@ -36,7 +37,7 @@ def rule_of(op: Operator) -> Rule:
     if found is not None:
         return found
     family = op.name.partition(".")[0]
-    if "." not in op.name or family in ("grad", "checkpoint"):
+    if op.name in STRUCTURAL and family not in _FAMILIES:
         raise Refused("there is no rule for it", op)
     return _FAMILIES.get(family, operators.emit)
 

@@ -23,7 +23,7 @@ from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, hung
-from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep
+from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
@@ -567,15 +567,15 @@ def is_written(storage: Storage) -> bool:
     return storage.origin is not None and storage.value is not storage.origin
 
 
-def _view(source: Variable, steps: tuple[ViewStep, ...]) -> View:
+def _view(source: Variable, steps: tuple[RecordedStep, ...]) -> View:
     return View(source, tuple(step.plain for step in steps))
 
 
-def _has_variables(steps: tuple[ViewStep, ...]) -> bool:
+def _has_variables(steps: tuple[RecordedStep, ...]) -> bool:
     return any(True for step in steps for _ in _variables(step))
 
 
-def _variables(step: ViewStep) -> Iterator[Variable]:
+def _variables(step: RecordedStep) -> Iterator[Variable]:
     yield from leaves(step.args)
     yield from leaves(dict(step.kwargs))
 

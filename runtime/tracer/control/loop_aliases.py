@@ -13,7 +13,7 @@ from runtime.tracer.memory import aliases
 from runtime.tracer.memory.aliases import Link, Root
 from runtime.tracer.memory.conditions import Late, PathCondition, any_of, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd
-from runtime.tracer.memory.storage_table import Storage, ViewStep, mark_uncertain
+from runtime.tracer.memory.storage_table import RecordedStep, Storage, mark_uncertain
 from runtime.tracer.values import alias_sets
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Share:
 
     number: Number
     base: Storage | Number
-    steps: tuple[ViewStep, ...]
+    steps: tuple[RecordedStep, ...]
     holes: tuple[Variable, ...] = ()
     """What stands in ``steps`` for numbers that an iteration computes."""
     value: LoopValue | None = None
@@ -41,7 +41,7 @@ class _Share:
     cases: list[tuple[PathCondition, tuple[Operand | Late, ...]]] = field(default_factory=list)
     """When an iteration leaves it so, with those numbers then."""
 
-    def same(self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...]) -> bool:
+    def same(self, number: Number, base: Storage | Number, steps: tuple[RecordedStep, ...]) -> bool:
         """Whether it is about these."""
         return self.between(number, base) and aliases.key(self.steps) == aliases.key(steps)
 
@@ -224,7 +224,7 @@ class LoopAliases(LoopPart):
         return self._storage(base, self._inside) not in self._touched
 
     def _share(
-        self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...], holes: tuple[Variable, ...] = ()
+        self, number: Number, base: Storage | Number, steps: tuple[RecordedStep, ...], holes: tuple[Variable, ...] = ()
     ) -> _Share:
         for share in self.shares:
             if share.same(number, base, steps):

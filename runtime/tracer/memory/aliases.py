@@ -21,7 +21,7 @@ from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import require_certain
 
 if TYPE_CHECKING:
-    from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep
+    from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
     from runtime.tracer.recording.session import Session
 
 N = TypeVar("N")
@@ -33,14 +33,15 @@ class Alias:
 
     dependent: weakref.ref[Storage]
     base: Storage
-    steps: tuple[ViewStep, ...]
+    steps: tuple[RecordedStep, ...]
     when: PathCondition
     pending: tuple[Late, ...] = ()
     """Values that ``steps`` read."""
 
 
 def add(
-    dependent: Storage, base: Storage, steps: tuple[ViewStep, ...], when: PathCondition, pending: tuple[Late, ...] = ()
+    dependent: Storage, base: Storage, steps: tuple[RecordedStep, ...], when: PathCondition,
+    pending: tuple[Late, ...] = (),
 ) -> None:
     """Note that ``dependent`` is ``steps`` of ``base`` where ``when`` holds."""
     alias = Alias(weakref.ref(dependent), base, steps, when, pending)
@@ -53,7 +54,7 @@ class Root:
     """Memory that a tensor is a view of where ``when`` holds; ``through``: what lies between."""
 
     storage: Storage
-    steps: tuple[ViewStep, ...]
+    steps: tuple[RecordedStep, ...]
     when: PathCondition = ALWAYS
     pending: tuple[Late, ...] = ()
     through: tuple[Storage, ...] = ()
@@ -113,7 +114,7 @@ class Link(Generic[N]):
 
     one: N
     other: N
-    steps: tuple[ViewStep, ...]
+    steps: tuple[RecordedStep, ...]
     when: PathCondition
     pending: tuple[Late, ...]
 
@@ -163,9 +164,9 @@ def _merged(members: Sequence[tuple[N, Root]]) -> list[tuple[N, Root]]:
 
 def key(steps: Any) -> Any:
     """Something to compare and hash view chains, or parts of them, by."""
-    from runtime.tracer.memory.storage_table import ViewStep
+    from runtime.tracer.memory.storage_table import RecordedStep
 
-    if isinstance(steps, ViewStep):
+    if isinstance(steps, RecordedStep):
         return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.location,
                 steps.unnoticed)  # fmt: skip
     if isinstance(steps, (list, tuple)):
@@ -173,12 +174,12 @@ def key(steps: Any) -> Any:
     return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
 
 
-def step_variables(steps: Sequence[ViewStep]) -> list[Variable]:
+def step_variables(steps: Sequence[RecordedStep]) -> list[Variable]:
     """The Variables that a view chain reads beside its source."""
     return [var for step in steps for var in (*leaves(step.args), *leaves(dict(step.kwargs)))]
 
 
-def with_variables(steps: tuple[ViewStep, ...], new: dict[Variable, Variable]) -> tuple[ViewStep, ...]:
+def with_variables(steps: tuple[RecordedStep, ...], new: dict[Variable, Variable]) -> tuple[RecordedStep, ...]:
     """A view chain that reads other Variables."""
 
     def put(value: Any) -> Any:
@@ -374,7 +375,7 @@ class _Update:
         self.behind[target] = self.behind.get(target, NEVER) | (behind & alias.when)
         for info in self.infos:
             if info.storage is target and info.fixed and not info.requires_grad:
-                info.requires_grad = info.sometimes = True
+                info.requires_grad = info.grad_in_some_runs = True
 
     def _note(self, target: Storage, before: Variable, reached: PathCondition, behind: PathCondition = NEVER) -> None:
         from runtime.tracer.memory.storage_table import Write
@@ -383,7 +384,7 @@ class _Update:
 
 
 def _copy(
-    session: Session, source: Storage, target: Storage, steps: tuple[ViewStep, ...], up: bool, flag: Operand,
+    session: Session, source: Storage, target: Storage, steps: tuple[RecordedStep, ...], up: bool, flag: Operand,
     infos: list[TensorInfo], needs: bool, noticed: bool,
 ) -> None:  # fmt: skip
     """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it.
@@ -435,10 +436,10 @@ def _copy(
     target.in_graph |= source.in_graph and torch.is_grad_enabled() and not detached
     if needs and torch.is_grad_enabled() and not detached:
         histories = [info for info in infos if info.storage is source and info.requires_grad]
-        sometimes = flag is not True or all(info.sometimes for info in histories)
+        in_some_runs = flag is not True or all(info.grad_in_some_runs for info in histories)
         for info in shown:
             if not info.detached:
-                session.require_gradient(info, sometimes)
+                session.require_gradient(info, in_some_runs)
 
 
 def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:

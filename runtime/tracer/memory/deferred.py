@@ -64,8 +64,8 @@ class Needed:
 
 
 def needed(info: TensorInfo) -> PathCondition:
-    """When a tensor that may need a gradient does."""
-    return when(Needed(info.storage.value)) if info.sometimes else ALWAYS
+    """When a tensor whose ``requires_grad`` is true needs a gradient."""
+    return when(Needed(info.storage.value)) if info.grad_in_some_runs else ALWAYS
 
 
 def unneeded(infos: Iterable[TensorInfo]) -> PathCondition:
@@ -73,7 +73,7 @@ def unneeded(infos: Iterable[TensorInfo]) -> PathCondition:
     found = ALWAYS
     for info in infos:
         if info.requires_grad:
-            found &= when(Needed(info.storage.value, negated=True)) if info.sometimes else NEVER
+            found &= when(Needed(info.storage.value, negated=True)) if info.grad_in_some_runs else NEVER
     return found
 
 

@@ -17,7 +17,14 @@ from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
-from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, note_overlap, storage_key
+from runtime.tracer.memory.storage_table import (
+    RecordedStep,
+    Storage,
+    TensorInfo,
+    mark_uncertain,
+    note_overlap,
+    storage_key,
+)
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -94,7 +101,7 @@ class Inputs:
         needs = name in ahead.needing and (real.is_floating_point() or real.is_complex())
         info = TensorInfo(storage, (), needs or real.requires_grad, name not in ahead.layouts)
         if needs:
-            info.sometimes = True
+            info.grad_in_some_runs = True
             self.undecided.add(var)
         self.session.register(fake, info)
         info.cached, info.cached_for = var, storage.value
@@ -161,7 +168,7 @@ class Inputs:
             storage = self.session.storages.new(var, origin=var, label=label)
             for real, name in members:
                 fake = self._input_fakes[by_label[name]]
-                step = ViewStep(
+                step = RecordedStep(
                     "aten.as_strided.default",
                     (HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset),
                     (),
@@ -236,7 +243,7 @@ class Inputs:
         own = self.own_variable(tensor)
         self.session.asks_gradients |= own is None
         self.asks_needs |= own not in self._input_fakes
-        if not self.undecided or not self.session.info(tensor).sometimes:
+        if not self.undecided or not self.session.info(tensor).grad_in_some_runs:
             return
         self._ask([own] if own in self.undecided else self.undecided)
 
@@ -311,7 +318,7 @@ class Inputs:
         live = self._lifted.get(id(tensor))
         return live.parameter.var if live is not None else None
 
-    def shown_by(self, storage: Storage, steps: tuple[ViewStep, ...]) -> Variable | None:
+    def shown_by(self, storage: Storage, steps: tuple[RecordedStep, ...]) -> Variable | None:
         """The input that is these steps of some memory, if there is one."""
         for var, fake in self._input_fakes.items():
             info = self.session.info(fake)

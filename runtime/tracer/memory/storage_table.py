@@ -88,9 +88,12 @@ class Uncertainty:
 
 
 @dataclass(frozen=True)
-class ViewStep:
-    """One operator of a view chain: ``name(*args, **kwargs)`` with ``HOLE`` where its source stands; ``index`` into its
-    flattened results."""
+class RecordedStep:
+    """One operator of a view chain as it was recorded: a ``ViewStep``, and what it takes to record it again.
+
+    ``results``: how many the operator gives; ``index`` is that of the view among them. ``modes``: the grad and autocast
+    mode that it ran in.
+    """
 
     name: str
     args: tuple[Any, ...]
@@ -105,7 +108,7 @@ class ViewStep:
 
     @property
     def plain(self) -> views.ViewStep:
-        """The step without what only tracing asks of it."""
+        """The step that a run can take, without what only tracing asks of it."""
         return views.ViewStep(self.name, self.args, self.kwargs, self.index)
 
     @property
@@ -114,7 +117,7 @@ class ViewStep:
         return self.name == "aten.detach.default"
 
 
-def compose(first: tuple[ViewStep, ...], then: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
+def compose(first: tuple[RecordedStep, ...], then: tuple[RecordedStep, ...]) -> tuple[RecordedStep, ...]:
     """One view chain after another. What was detached last need not be detached again."""
     if first and then and first[-1].detaches and then[0].detaches and first[-1].unnoticed <= then[0].unnoticed:
         return (*first[:-1], *then)
@@ -148,13 +151,17 @@ class TensorInfo:
     """What the tracer knows of one traced tensor object."""
 
     storage: Storage
-    steps: tuple[ViewStep, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
     requires_grad: bool = False
     layout_known: bool = True
     factory: bool = False
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
-    sometimes: bool = False
-    """``requires_grad`` is true on some paths only."""
+    grad_in_some_runs: bool = False
+    """``requires_grad`` is true in some runs only: on some paths, or for some tensors of callers'.
+
+    No path condition: in which runs, the run itself is asked (``deferred.Needed``), of what the memory holds at that
+    moment. A condition that is kept here would name what it held before, after each write to it.
+    """
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
     itself: torch.Tensor | None = None

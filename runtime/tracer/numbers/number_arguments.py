@@ -34,7 +34,7 @@ def require_no_gradient(session: Session, tensor: torch.Tensor) -> None:
     session.inputs.decide(tensor)
     if not info.requires_grad:
         return
-    if info.sometimes:
+    if info.grad_in_some_runs:
         raise refusal(session)
     raise NeedsGradient
 

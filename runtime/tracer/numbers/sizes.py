@@ -13,8 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Assume, Dim, Operand, ScalarType, Variable
-from runtime.ir.flow import Kind
-from runtime.ops.registry import STRUCTURAL
+from runtime.ir.flow import Flow, Kind
 from runtime.tracer.numbers import known_sizes, scalars
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedFloat, StagedInt
 
@@ -316,10 +315,9 @@ class Sizes:
     def _facts(self) -> set[Any]:
         return {fact.expr for facts in self.session.shape_env.deferred_runtime_asserts.values() for fact in facts}
 
-    def facts_of_a_block(self, kind: str) -> contextlib.AbstractContextManager[None]:
+    def facts_of_a_block(self, flow: Flow) -> contextlib.AbstractContextManager[None]:
         """What shape rules assume of sizes while a Block is recorded holds in it alone: a run may not come there."""
-        always_runs = kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.INLINE
-        return contextlib.nullcontext() if always_runs else self.forgotten()
+        return contextlib.nullcontext() if flow.kind is Kind.INLINE else self.forgotten()
 
     @contextlib.contextmanager
     def forgotten(self) -> Iterator[None]:

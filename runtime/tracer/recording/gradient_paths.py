@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
+from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
@@ -108,7 +109,7 @@ class _Walk:
         """What one Operator made an output of, as far as gradients go."""
         if not _carries(op.outputs[place]):
             return
-        kind = flow_of(op).kind
+        kind, own_gradient = flow_of(op).kind, definition_of(op.name).own_gradient
         if op.name == "update":
             yield from self._update(op, place)
         elif kind is Kind.BRANCH:
@@ -117,10 +118,10 @@ class _Walk:
             yield from self._iteration(op, place)
         elif kind is Kind.LOOP:
             yield from self._loop(op, place)
-        elif op.name == "custom_grad":
+        elif own_gradient is not None:
             self.through.add(op)
-            for arg, grads in zip(op.args, zip(*(block.yields for block in op.blocks[1:]))):
-                yield from ((var, all(grad is not None for grad in grads)) for var in _tensors(arg))
+            for arg, sure in zip(op.args, own_gradient(op)):
+                yield from ((var, sure) for var in _tensors(arg))
         elif op.name == "gradients":
             if op.attrs["create_graph"]:
                 yield from ((var, False) for var in _tensors(op.args))
@@ -180,7 +181,8 @@ class _Walk:
     def _loop(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """What it began with is certain where each iteration hands it on; the rest where one runs for certain."""
         ports = list(flow_of(op).ports(op))
-        once = op.name == "while_loop" and op.args[0] is True
+        first = flow_of(op).first(op)
+        once = first is not None and first.value is True
         own = {block.args[inner]: port for port in ports for block, inner in zip(op.blocks, port.inner)
                if inner is not None}  # fmt: skip
         todo, seen = [(port, True) for port in ports if port.output == place], set()

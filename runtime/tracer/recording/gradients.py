@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Location, Operand, Operator, Variable
+from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
@@ -265,7 +266,7 @@ _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
 def _innermost_loop(session: Session) -> list[Scope]:
     """The Blocks that are open from the innermost loop's body on; none outside of loops."""
     scopes = list(session.scope.chain())
-    loop = next((number for number, scope in enumerate(scopes) if scope.kind == "while_loop"), None)
+    loop = next((number for number, scope in enumerate(scopes) if scope.flow.kind is Kind.LOOP), None)
     return [] if loop is None else scopes[: loop + 1]
 
 
@@ -337,13 +338,13 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     Errors raised: RuntimeError as torch does; TraceError for a tensor of the caller.
     """
     info = session.info(tensor)
-    if info.requires_grad == requires_grad and not info.sometimes:
+    if info.requires_grad == requires_grad and not info.grad_in_some_runs:
         return tensor
     fake = session.fake(tensor)
     if not requires_grad:
         return _no_start(session, tensor, fake, info)
     session.inputs.decide(tensor)
-    if info.sometimes:
+    if info.grad_in_some_runs:
         raise session.error("requires_grad_() of a tensor that needs a gradient on some paths only", code="D2S213",
                             hint="Use x.detach().requires_grad_() there.")
     if not (fake.is_floating_point() or fake.is_complex()):
@@ -364,7 +365,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
 def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
     """``tensor.requires_grad_(False)``: a leaf that was made inside is none any more."""
     session.inputs.decide(tensor)
-    if info.sometimes or session.inputs.own_variable(tensor) is not None:
+    if info.grad_in_some_runs or session.inputs.own_variable(tensor) is not None:
         raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on "
                             "some paths only", code="D2S213", hint="Use .detach().")
     written = info.storage.in_graph and info.storage.first is not info.storage.value
@@ -389,7 +390,7 @@ def set_requires_grad(session: Session, tensor: torch.Tensor, requires_grad: boo
     """
     info = session.info(tensor)
     apart = any(not fixed.has_node for fixed in info.fixed)  # a view that was made without gradients is a leaf
-    if requires_grad and info.requires_grad and not info.sometimes and not apart and not is_leaf(
+    if requires_grad and info.requires_grad and not info.grad_in_some_runs and not apart and not is_leaf(
             session, info, info.storage.first):  # fmt: skip
         raise RuntimeError("you can only change requires_grad flags of leaf variables.")
     requires_grad_(session, tensor, requires_grad)
@@ -399,7 +400,7 @@ def needed(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
     info = session.info(tensor)
     session.inputs.decide(tensor)
-    if not info.sometimes:
+    if not info.grad_in_some_runs:
         return info.requires_grad
     found = session.from_tensor("needed", tensor, kind="bool", family="grad")
     behind = nonwritable_views.needed_by_base(info)

@@ -255,7 +255,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         info = session.info(tensor)
         session.inputs.decide(tensor)
         answer = hung.ask(session, tensor, "is_leaf", _is_leaf)
-        if info.sometimes or (answer is not MISSING and info.storage.in_graph):
+        if info.grad_in_some_runs or (answer is not MISSING and info.storage.in_graph):
             raise session.error("whether a tensor is a leaf depends on the path that was taken, or on a write",
                                 code="D2S213", hint="Ask outside the converted function.")
         if answer is not MISSING:
@@ -271,7 +271,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
         leaf_writes.note_history(session, info, unneeded([info]))  # asked for it a view gets it
-        if info.sometimes:
+        if info.grad_in_some_runs:
             raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
                                 hint="Ask for requires_grad.")
         if session.inputs.own_variable(tensor) is not None:

@@ -15,7 +15,7 @@ from runtime.tracer.recording import shape_rules
 from runtime.tracer.recording.raising import raise_where
 
 if TYPE_CHECKING:
-    from runtime.tracer.memory.storage_table import TensorInfo, ViewStep
+    from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
     from runtime.tracer.recording.session import Session
 
 
@@ -23,14 +23,14 @@ _WRITE_LEAVES = frozenset(f"aten::logical_{name}_" for name in ("and", "not", "o
 """In-place operators that autograd lets write leaves: it knows nothing of them."""
 
 
-def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
+def bare(source: TensorInfo, step: RecordedStep, needs: bool) -> PathCondition:
     """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
     # One may not be written (``nonwritable_views``), the other is no view to autograd.
     if not torch.is_grad_enabled() or step.detaches:
         return NEVER
     if not needs:
         return ALWAYS
-    return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
+    return when(Needed(source.storage.value, negated=True)) if source.grad_in_some_runs else NEVER
 
 
 def note_history(session: Session, info: TensorInfo, without: PathCondition) -> None:

@@ -248,7 +248,7 @@ def out_of_graph(session: Session, func: Any, args: Any, kwargs: Any, infos: dic
     if not _has_out(func):
         return False
     needing = [tensor for tensor in tensors_in(args, kwargs) if infos[id(tensor)].requires_grad]
-    always = [tensor for tensor in needing if not infos[id(tensor)].sometimes]
+    always = [tensor for tensor in needing if not infos[id(tensor)].grad_in_some_runs]
     found = False
     for group in [always] if always else [[tensor] for tensor in needing]:
         needs = {id(session.fake(tensor)): _is_leaf(session, tensor) for tensor in group}

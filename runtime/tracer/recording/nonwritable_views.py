@@ -18,7 +18,7 @@ from runtime.ir.views import HOLE
 from runtime.torch_internals import node_in_messages
 from runtime.tracer.memory.conditions import NEVER, PathCondition, any_of, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed, unneeded
-from runtime.tracer.memory.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
+from runtime.tracer.memory.storage_table import FixedView, RecordedStep, Storage, TensorInfo, Write
 from runtime.tracer.recording import leaf_writes
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Scope, Session
@@ -36,7 +36,7 @@ _SEVERAL = {
 """Operators that give several views at once, and how autograd calls them."""
 
 
-def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tuple[FixedView, ...]:
+def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) -> tuple[FixedView, ...]:
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     off = session.is_apart(step) and not step.detaches
     several = step.name in _SEVERAL and not off
@@ -44,7 +44,7 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tup
     return _made(source, source.storage.value, output, needs and not off, several, several or off)
 
 
-def alone(step: ViewStep, outputs: Sequence[Any]) -> ViewStep:
+def alone(step: RecordedStep, outputs: Sequence[Any]) -> RecordedStep:
     """The step that gives one of several views by itself, as far as sizes are known: PyTorch lets that be written.
 
     What a Program writes through a view it replays; whether the user may is asked before.
@@ -81,7 +81,7 @@ def _made(
     made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
     if fixes and not any(fixed.when.always for fixed in made):
         made.append(FixedView(base, output, has_node, several))
-    if not (has_node and source.sometimes):
+    if not (has_node and source.grad_in_some_runs):
         return tuple(made)
     is_needed, not_needed = Needed(base), Needed(base, negated=True)
     return tuple(

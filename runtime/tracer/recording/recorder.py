@@ -6,7 +6,7 @@ It runs below autograd, so composite operators arrive whole, and above fake tens
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +23,9 @@ from runtime.tracer.memory import aliases, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import (
+    RecordedStep,
     Storage,
     TensorInfo,
-    ViewStep,
     Write,
     compose,
     mark_uncertain,
@@ -255,7 +255,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             raise
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
-        sometimes = requires_grad and _sometimes(infos)
+        in_some_runs = requires_grad and _in_some_runs(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             nonwritable_views.require_readable(session, infos)
         all_known = all(info.layout_known for info in infos)
@@ -278,14 +278,14 @@ class Recorder(torch_internals.TorchDispatchMode):
             needs = requires_grad and not aten.is_factory(func) and _can_carry(out)
             if source is None:
                 factory = not reads or aten.is_factory(func)
-                fresh = TensorInfo(None, (), needs, layout_known, factory, needs and sometimes)  # type: ignore[arg-type]
+                fresh = TensorInfo(None, (), needs, layout_known, factory, needs and in_some_runs)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
             itself = id(out) in same
             if itself:
                 out = torch_internals.alias_of(session.fake_mode, out)
             tensor, info = source
-            step = ViewStep(
+            step = RecordedStep(
                 name,
                 tuple(_hole(operand, arg, tensor) for operand, arg in zip(operands, args)),
                 tuple((key, _hole(operand, kwargs[key], tensor)) for key, operand in keywords.items()),
@@ -297,7 +297,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
             steps = compose(info.steps, (nonwritable_views.alone(step, flat),))
             made = TensorInfo(info.storage, steps, needs, layout_known)
-            made.sometimes = needs and sometimes
+            made.grad_in_some_runs = needs and in_some_runs
             is_bare = session.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
             if not is_bare.never:
                 session.bare[made] = is_bare
@@ -305,7 +305,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 made.itself = session.itself(tensor)
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
-                made.requires_grad, made.sometimes = info.requires_grad, info.sometimes
+                made.requires_grad, made.grad_in_some_runs = info.requires_grad, info.grad_in_some_runs
             plan.append((out, made))
         for out, info_or_none in plan:
             if info_or_none is not None:
@@ -391,12 +391,12 @@ class Recorder(torch_internals.TorchDispatchMode):
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
         if seen and any(info.requires_grad for info in infos.values()):
-            sometimes, without = _sometimes(infos.values()), unneeded(infos.values())
+            in_some_runs, without = _in_some_runs(infos.values()), unneeded(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
                 leaf_writes.note_history(session, info, without)
-                session.require_gradient(info, sometimes)
+                session.require_gradient(info, in_some_runs)
         shapes = metadata_changes.shapes(session, written)
         result = metadata_changes.call(session, func, args, kwargs, self._fake_call)
         metadata_changes.require_resizable(session, func, shapes, written)
@@ -427,13 +427,10 @@ class Recorder(torch_internals.TorchDispatchMode):
                             inner[bases.index(info.storage)], info.steps, session.type_of(session.fake(value))
                         )
                     return replayed[key]
-                if type(value) in (list, tuple):
-                    return type(value)(operand(item) for item in value)
                 return session.operand(value)
 
-            operands = [operand(arg) for arg in args]
-            keywords = {key: operand(value) for key, value in kwargs.items()}
-            del operand  # it calls itself: a cycle, which would keep alive what it has until the collector runs
+            operands = [_each(operand, arg) for arg in args]
+            keywords = {key: _each(operand, value) for key, value in kwargs.items()}
             by_fake = {id(session.fake(tensor)): tensor for tensor in written}
             kept = [isinstance(out, torch.Tensor) and id(out) not in by_fake for out in flat]
             outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
@@ -460,7 +457,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for out, var in zip(extra, results[len(bases) :]):
             session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)
             session.info(out).cached, session.info(out).cached_for = var, var
-            session.info(out).sometimes = session.info(out).requires_grad and _sometimes(infos.values())
+            session.info(out).grad_in_some_runs = session.info(out).requires_grad and _in_some_runs(infos.values())
             session.sizes.bind_sizes(out, var)
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
@@ -486,7 +483,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         operands = [session.operand(arg) for arg in args]
         if not squeezes.in_place(session, func, args, self._fake_call):
             self._fake_call(func, args, kwargs)
-        step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
+        step = RecordedStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
         info.steps = (*info.steps, step)
         info.cached, info.reshaped_by, info.made_for = None, name, info.storage.value
         return tensor
@@ -513,9 +510,9 @@ def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
     return list(tensors_in([by_name[name] for name in names], {}))
 
 
-def _sometimes(infos: Iterable[TensorInfo]) -> bool:
-    """Whether what is made of these needs a gradient on some paths only."""
-    return not any(info.requires_grad and not info.sometimes for info in infos)
+def _in_some_runs(infos: Iterable[TensorInfo]) -> bool:
+    """Whether what is made of these needs a gradient in some runs only, if it needs one."""
+    return not any(info.requires_grad and not info.grad_in_some_runs for info in infos)
 
 
 def _plain_type(value: Any) -> Type:
@@ -530,6 +527,11 @@ def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_hole(o, v, tensor) for o, v in zip(list(operand), value))  # type: ignore[arg-type]
     return operand
+
+
+def _each(operand: Callable[[Any], Operand], value: Any) -> Operand:
+    """The operands of a value's items, in lists and tuples like its own."""
+    return type(value)(_each(operand, item) for item in value) if type(value) in (list, tuple) else operand(value)
 
 
 __all__ = ["Recorder"]

@@ -32,7 +32,7 @@ else:
     from runtime.tracer.numbers.symbols import sympy
 
 Casting = tuple[tuple[str, bool, str], ...]
-Judge = Callable[[BaseException, list[Any], dict[str, Any]], BaseException]
+Judge = Callable[[Exception, list[Any], dict[str, Any]], Exception]
 _Values = dict[Any, Any]
 
 _INTS = (2, 1, 3, 4, 0, 5, 6, 7, 8, 9, 10, 11, 12, 16, 32, -1, -2)
@@ -40,7 +40,7 @@ _FLOATS = (0.5, 2.0, 1.0, 1.5, 3.0, 0.1, 20.0, -0.5, 0.0)
 _SIZES = (12, 60, 8, 7, 4, 30, 25, 24)
 _FEW = 5
 _MOST_TRIED = 400
-_FAILURES: tuple[type[BaseException], ...] = (
+_FAILURES: tuple[type[Exception], ...] = (
     RuntimeError, ValueError, TypeError, IndexError, ArithmeticError)
 
 
@@ -176,7 +176,7 @@ def apply(
     call = _Call(session, args, kwargs)
     if func._schema.is_mutable or not call.unknown:
         return None
-    failures: list[BaseException] = []
+    failures: list[Exception] = []
     failed: list[tuple[list[Any], dict[str, Any]]] = []
     """The arguments that each failure is about."""
     really = False

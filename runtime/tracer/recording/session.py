@@ -27,22 +27,23 @@ from runtime.ir import (
     inference,
 )
 from runtime.ir.definition import definition_of
-from runtime.ir.flow import Kind
+from runtime.ir.flow import PLAIN, Flow, Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
 from runtime.ir.types import said
 from runtime.ir.views import fill
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
+from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching, source_places
 from runtime.tracer.ambient.calls import Ahead, Known, Restart
 from runtime.tracer.ambient.looks import Looks
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
+    RecordedStep,
     Storage,
     StorageTable,
     TensorInfo,
-    ViewStep,
 )
 from runtime.tracer.numbers import powers, scalars
 from runtime.tracer.numbers.scalars import Staged
@@ -83,6 +84,11 @@ class Scope:
     """The Operator before which is recorded now; None: at the Block's end."""
     pending: dict[Operator, list[Operator]] = field(default_factory=dict)
     """What will stand before Operators of the Block, while it is being recorded."""
+
+    @property
+    def flow(self) -> Flow:
+        """How the Block runs, as its operator says; ``PLAIN`` where it is no operator's."""
+        return STRUCTURAL[self.kind].flow if self.kind in STRUCTURAL else PLAIN
 
     def append(self, op: Operator) -> None:
         """Add an Operator where the Block is recorded now."""
@@ -407,7 +413,7 @@ class Session:
         before = self.scope
         self.scope = Scope(block if block is not None else Block(), before, kind)
         try:
-            with self.sizes.facts_of_a_block(kind):
+            with self.sizes.facts_of_a_block(self.scope.flow):
                 yield self.scope
         finally:
             self.scope = before
@@ -425,7 +431,7 @@ class Session:
         if before is not None and first:
             scope.pending[before] = []
         try:
-            with self.sizes.facts_of_a_block(scope.kind):
+            with self.sizes.facts_of_a_block(scope.flow):
                 yield
         finally:
             self.scope, scope.before = outer, place
@@ -446,7 +452,7 @@ class Session:
             None if autocast == self.ambient_autocast else autocast,
         )
 
-    def is_apart(self, step: ViewStep) -> bool:
+    def is_apart(self, step: RecordedStep) -> bool:
         """Whether no history comes through a step of a view: it detaches, or was taken where gradients are off."""
         mode = step.modes[0]
         return step.detaches or mode == "off" or (mode == "inherit" and not self.ambient_grad)
@@ -656,7 +662,7 @@ class Session:
         self.looks.note(var, self.fake(tensor), info)
         return var
 
-    def replay(self, base: Variable, steps: Sequence[ViewStep], type: Type | None = None) -> Variable:
+    def replay(self, base: Variable, steps: Sequence[RecordedStep], type: Type | None = None) -> Variable:
         """Apply a view chain to a base; ``type``: of the result, where it is known."""
         var = base
         for position, step in enumerate(steps):
@@ -675,10 +681,10 @@ class Session:
         """What is known of every traced tensor that is alive."""
         return self._infos.values()
 
-    def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
+    def require_gradient(self, written: TensorInfo, in_some_runs: bool) -> None:
         """A value with a history was written: the tensor's base and the other views of it have it from now on.
 
-        ``sometimes``: the value has one on some paths only. So has memory of an outer Block, once this one is left.
+        ``in_some_runs``: the value has one in some runs only. So has memory of an outer Block, once this one is left.
         """
         outer = written.storage.first not in self.scope.names
         infos = [written]
@@ -686,9 +692,9 @@ class Session:
             infos += [one for one in self.known_tensors() if one.storage is written.storage and not one.detached]
         for info in infos:
             if not info.requires_grad:
-                info.requires_grad, info.sometimes = True, sometimes or outer
-            elif not sometimes and not outer:
-                info.sometimes = False
+                info.requires_grad, info.grad_in_some_runs = True, in_some_runs or outer
+            elif not in_some_runs and not outer:
+                info.grad_in_some_runs = False
 
     def note_dtype(self, tensor: torch.Tensor) -> None:
         """The user's code looks at a tensor's dtype: that of one computed from floats depends on autocast."""
@@ -741,4 +747,4 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-__all__ = ["Scope", "Session", "ViewStep"]
+__all__ = ["Scope", "Session"]

@@ -14,24 +14,11 @@ from typing import Any
 
 import torch
 
+from runtime.ir.template import Again, Slot
 from runtime.tracer.values import structure
 
 Path = tuple[Any, ...]
 """The way to a container: the argument's name, then keys, indices and field names."""
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Where a tensor stood among the arguments: its position in ``Arguments.tensors``."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class Again:
-    """A container that stood among the arguments before: its number."""
-
-    number: int
 
 
 @dataclass(frozen=True)
@@ -260,4 +247,4 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
     return structure.rebuild_fields(node.kind, node.keys, tuple(items))
 
 
-__all__ = ["Again", "Arguments", "Container", "Open", "Path", "Slot", "flatten", "follow"]
+__all__ = ["Arguments", "Container", "Open", "Path", "flatten", "follow"]

@@ -296,7 +296,8 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
     else:
         shape[place] = structure.DYNAMIC
     needs = item.requires_grad and torch.is_grad_enabled()
-    joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
+    in_some_runs = needs and item.grad_in_some_runs
+    joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, in_some_runs)
     (var,) = session.emit(name, [array, dim], types=structure.types_of(session, joined))
     return flattening.lift(session, joined, iter([var]), PLAIN)
 

@@ -225,7 +225,7 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     var.type = session.type_of(fake)
     info = session.info(fake)
     info.cached, info.cached_for = var, info.storage.value
-    info.sometimes = s.sometimes
+    info.grad_in_some_runs = s.grad_in_some_runs
     session.origins.note_unknown(fake)
     return fake
 

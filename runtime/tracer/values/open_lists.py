@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ArrayType, Input, TensorType, Variable
+from runtime.ir.template import Slot
 from runtime.ir.types import said
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.values.alias_sets import Pool
-from runtime.tracer.values.arguments import Arguments, Container, Path, Slot
+from runtime.tracer.values.arguments import Arguments, Container, Path
 from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.structure import Tensor as TensorItem
 

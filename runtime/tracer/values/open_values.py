@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ScalarType
+from runtime.ir.template import Again, Slot
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
 from runtime.tracer.values import open_lists
-from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Path, Slot
+from runtime.tracer.values.arguments import Arguments, Container, Open, Path
 from runtime.tracer.values.open_generators import StandIn, is_default, same_generator
 
 if TYPE_CHECKING:

@@ -243,7 +243,10 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor carried by a Variable. Sizes: ints, SymInts or DYNAMIC. ``strides`` None: contiguous."""
+    """A tensor carried by a Variable. Sizes: ints, SymInts or DYNAMIC. ``strides`` None: contiguous.
+
+    ``grad_in_some_runs``: as of ``TensorInfo``.
+    """
 
     shape: tuple[Any, ...]
     strides: tuple[Any, ...] | None
@@ -251,7 +254,7 @@ class Tensor:
     device: torch.device
     requires_grad: bool
     layout_known: bool
-    sometimes: bool = False
+    grad_in_some_runs: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,7 +133,7 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
         fake.device,
         info.requires_grad,
         info.layout_known and known and not (fake.is_conj() or fake.is_neg()),  # others need not be
-        info.sometimes,
+        info.grad_in_some_runs,
     )
 
 
@@ -160,8 +160,8 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     strides = a.strides if same_layout and DYNAMIC not in shape else None
     known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
     needs = a.requires_grad or b.requires_grad
-    sometimes = a.sometimes or b.sometimes or a.requires_grad != b.requires_grad
-    return Tensor(shape, strides, a.dtype, a.device, needs, known, sometimes)
+    in_some_runs = a.grad_in_some_runs or b.grad_in_some_runs or a.requires_grad != b.requires_grad
+    return Tensor(shape, strides, a.dtype, a.device, needs, known, in_some_runs)
 
 
 def _opened(session: Session, s: Structure, context: JoinContext) -> Structure:
@@ -478,7 +478,7 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
         if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
             return False
-        if (inner.sometimes or inner.requires_grad != outer.requires_grad) and not outer.sometimes:
+        if (inner.grad_in_some_runs or inner.requires_grad != outer.requires_grad) and not outer.grad_in_some_runs:
             return False
         if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
             return False

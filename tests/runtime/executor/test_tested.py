@@ -130,6 +130,26 @@ def test_what_more_than_a_test_reads_is_a_tensor(program, case):
     assert count == 1 and isinstance(found, torch.Tensor) and found.dtype == torch.bool
 
 
+SWITCH = """
+  input %x : f32[] = "x"
+  input %n : int = "n"
+  %c : bool[] = switch(%n) {
+    %a : bool[] = aten.gt.Scalar(%x, 0)
+    yield %a
+  } {
+    %b : bool[] = aten.lt.Scalar(%x, 0)
+    yield %b
+  }
+  %t : bool = scalar.truth(%c)
+  return %t as $0
+"""
+
+
+def test_a_choice_of_many_hands_on_what_is_tested(program):
+    for number, expected in ((0, True), (1, False)):
+        assert run(program(SWITCH), torch.tensor(1.0), number) == (0, [expected])
+
+
 AND = """
   input %x : f32[] = "x"
   input %y : f32[] = "y"

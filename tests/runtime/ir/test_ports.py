@@ -8,9 +8,9 @@ import pytest
 
 from runtime.ir import Operator, Program
 from runtime.ir.definition import definition_of
-from runtime.ir.flow import Kind
+from runtime.ir.flow import First, Flow, Kind
 from runtime.ir.parser import parse_program
-from runtime.ir.ports import drop_ports, flow_of, is_path, passed
+from runtime.ir.ports import drop_ports, flow_of, handed_in, is_path, passed
 from runtime.ir.printer import print_program
 from runtime.ir.verify import verify
 from runtime.ops.registry import STRUCTURAL
@@ -153,3 +153,51 @@ def test_a_scan_counts_what_it_carries_again_when_ports_are_taken_out():
     verify(program)
     drop_ports(scan, [b])
     assert scan.attrs == {"carried": 1} and [len(scan.args), len(scan.outputs)] == [3, 1]
+
+
+def test_what_decides_and_what_a_loop_begins_with():
+    loop = _the(_program(LOOP), "while_loop")
+    flow = flow_of(loop)
+    (more,) = loop.blocks[0].yields
+    assert list(flow.decides(loop)) == [more] and flow.first(loop) is None  # the test computes something
+    assert handed_in(loop) == set(loop.inputs)
+    scan = _the(_program(SCAN), "scan")
+    assert list(flow_of(scan).decides(scan)) == [4] and flow_of(scan).first(scan) == First(True)
+    counted = _the(_program(SCAN.replace("scan(4, ", "scan(%n, ").replace(
+        'input %h', 'input %n : int = "n"\n  input %h')), "scan")  # fmt: skip
+    length = counted.args[0]
+    assert flow_of(counted).first(counted) == First(length, is_count=True)
+    assert handed_in(counted) == set(counted.inputs) - {length}
+
+
+FLAGGED = """
+program "p" {
+  input %x : f32[3] = "x"
+  input %go : bool = "go"
+  %f : bool, %a : f32[3] = while_loop(%go, %x) {
+    ^(%g : bool, %b : f32[3]):
+      yield %g
+  } {
+    ^(%h : bool, %c : f32[3]):
+      %t : f32[3] = aten.tanh.default(%c)
+      yield False, %t
+  }
+  %y : f32[3] = cond(%f) { yield %a } { yield %x }
+  return %y
+}
+"""
+
+
+def test_a_flag_that_a_loop_begins_with():
+    program = _program(FLAGGED)
+    loop, cond = program.block.ops
+    assert flow_of(loop).first(loop) == First(program.inputs[1].var)
+    assert list(flow_of(cond).decides(cond)) == [loop.outputs[0]]
+    assert handed_in(cond) == set() and flow_of(cond).first(cond) is None
+    loop.attrs["max_iterations"] = 0
+    assert flow_of(loop).first(loop) is None  # it raises before an iteration
+
+
+def test_a_branch_or_loop_must_say_what_decides():
+    with pytest.raises(ValueError, match="a loop must say what decides"):
+        Flow(Kind.LOOP, ("body",))

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from runtime.ir.parser import parse_program
+from runtime.ir.template import Slot
 from runtime.storage import Artefact
-from runtime.storage.artefact import Argument, Method, ModuleEntry, Slot, State, Variant
+from runtime.storage.artefact import Argument, Method, ModuleEntry, State, Variant
 
 LINEAR = """program "forward" {
   input %x : f32[s0, 2] = "x"

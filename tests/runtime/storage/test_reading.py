@@ -13,6 +13,7 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.ir.parser import parse_program
+from runtime.ir.template import Slot
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.verify import verify
 from runtime.ir.views import HOLE, View, ViewStep
@@ -24,7 +25,6 @@ from runtime.storage.artefact import (
     Method,
     ModuleEntry,
     Passed,
-    Slot,
     State,
     Store,
     TensorRef,

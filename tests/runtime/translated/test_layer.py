@@ -12,10 +12,11 @@ import torch
 import runtime
 from runtime.errors import SignatureError, StorageError
 from runtime.ir.parser import parse_program
+from runtime.ir.template import Slot
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import HOLE, View, ViewStep
 from runtime.storage import Artefact, write_artefact
-from runtime.storage.artefact import Argument, Constant, Method, ModuleEntry, Slot, State, Variant
+from runtime.storage.artefact import Argument, Constant, Method, ModuleEntry, State, Variant
 from runtime.translated import TranslatedLayer, load
 from runtime.translated.fitting import spell_assumption
 

@@ -184,6 +184,18 @@ def test_a_refusal_names_the_operator_the_line_and_what_to_change():
     assert error.location.text.strip() == "while x.sum() > 1:"
 
 
+def test_sizes_that_change_in_a_loop_that_makes_rows_are_found_in_the_table():
+    def f(x):
+        rows, h = [], x
+        for row in x:
+            h = torch.cat([h, h[:1] * row])
+            rows.append(h.sum(0))
+        return torch.stack(rows), h
+
+    error = refused(f, X, "D2S550")
+    assert "scan, in which the sizes of 'h' change" in error.summary and "made before the loop" in error.hint
+
+
 def test_what_only_the_exporter_can_tell_is_an_error_of_ours_too():
     def f(x):
         return torch.equal(x, x + 1), x

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 import torch
 
+from runtime.ir.template import Slot
 from runtime.tracer.values import open_lists, open_values
-from runtime.tracer.values.arguments import Open, Slot, flatten
+from runtime.tracer.values.arguments import Open, flatten
 from runtime.tracer.values.open_generators import Exchange, StandIn, is_default, same_generator
 
 X = torch.ones(2)

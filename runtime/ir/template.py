@@ -1,0 +1,27 @@
+"""Templates of a call's arguments: what stands in the place of a tensor, and of a container that stands there again.
+
+    f(x, {"mask": m, "n": 3}, x)     ->     {"a": Slot(0), "b": {"mask": Slot(1), "n": 3}, "c": Slot(0)}
+
+A trace makes one of its call, and an artefact keeps it: a later call is held against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a tensor stands: its position among the call's tensors, and among the Program's inputs."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Again:
+    """Where a container stands that stood among the arguments before: its number."""
+
+    number: int
+
+
+__all__ = ["Again", "Slot"]
