@@ -18,6 +18,7 @@ import torch
 from dy2static import InputSpec, load, save, to_static
 from runtime.autodiff import gradient_path
 from runtime.errors import Dy2StaticError
+from tests.oracle import difference
 
 HEAD = """import torch
 import torch.nn.functional as F
@@ -466,13 +467,9 @@ def run(function: Callable[..., Any], n: int) -> Any:
 def differs(eager: Any, other: Any) -> str:
     """In what the other one is not eager's; empty if it is."""
     for n in range(4):
-        expected, got = run(eager, n), run(other, n)
-        for mine, theirs in zip(got, expected):
-            if isinstance(mine, str) or isinstance(theirs, str):
-                if mine is not theirs and mine != theirs:
-                    return f"n={n}: {got} and in eager {expected}"
-            elif not torch.allclose(mine, theirs, rtol=1e-4, atol=1e-5, equal_nan=True):
-                return f"n={n}: {got} and in eager {expected}"
+        found = difference(run(other, n), run(eager, n), tolerance=1e-5)
+        if found:
+            return f"n={n}: {found}"
     return ""
 
 
