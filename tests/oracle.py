@@ -1,7 +1,8 @@
 """Eager as the oracle: what a function does, converted and not, and everything of it that can be seen.
 
 ``run`` calls something and notes all that it did, ``same`` compares two things, ``check`` and ``check_module`` hold a
-converted function or module against the original on some calls. Nothing else in the tests compares the two.
+converted function or module against the original on some calls. No other helper of the tests compares tensors, but for
+those that ``tests.test_layout`` names, each with the reason; single tests may ask whether two tensors are equal.
 """
 
 from __future__ import annotations

@@ -99,6 +99,7 @@ def tracked(
 
 
 def close(one: list[Any], other: list[Any], rounding: float, where: str) -> None:
+    """Not by the oracle: what gradients may differ by is a part of the largest number of each."""
     for a, b in zip(one, other, strict=True):
         assert (a is None) == (b is None), where
         if a is not None:
