@@ -1,7 +1,8 @@
 """Eager as the oracle: what a function does, converted and not, and everything of it that can be seen.
 
 ``run`` calls something and notes all that it did, ``same`` compares two things, ``check`` and ``check_module`` hold a
-converted function or module against the original on some calls. Nothing else in the tests compares the two.
+converted function or module against the original on some calls. No other helper of the tests compares tensors, but for
+those that ``tests.test_layout`` names, each with the reason; single tests may ask whether two tensors are equal.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import io
 import itertools
 import random
+import struct
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,8 +43,7 @@ _NO_GRADIENT = (
     "Trying to use a saved tensor that has been detached in-place",
     "is a view and is being modified inplace", "its base or another view of its base has been modified inplace",
 )  # fmt: skip
-_ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)
-
+_ATOMS = (int, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)
 _CODE = (type, types.FunctionType, types.MethodType, functools.partial, functools._lru_cache_wrapper)
 
 
@@ -67,15 +68,18 @@ class Comparison:
     ``strides``: tensors lie in memory alike as well: strides, offset, which share memory, which are leaves and what
     else torch says of a tensor. Not asked of everything: a Program may lay out what it computes in another way.
     ``apart``: tensors that are one object in eager may be two. ``by_name``: users' classes are compared by name.
+    ``bits``: numbers are the same bit for bit: -0.0 is not 0.0. In tensors any NaN is the same as any other.
     """
 
     def __init__(
         self, tolerance: float = 0.0, strides: bool = False, apart: bool = False, by_name: bool = False,
+        bits: bool = False,
     ) -> None:
         self.tolerance = max(tolerance, ROUNDING)
         self.strides = strides
         self.apart = apart
         self.by_name = by_name
+        self.bits = bits
         self._objects_of = _Pairs()
         self._memory_of = _Pairs()
         self._alive: list[Any] = []
@@ -91,8 +95,12 @@ class Comparison:
         assert type(got) is type(expected), f"{path}: {type(got)} and in eager {type(expected)}"
         if isinstance(got, float):
             self._floats(got, expected, path)
+        elif isinstance(got, complex):
+            self.compare((got.real, got.imag), (expected.real, expected.imag), path)
         elif isinstance(got, _ATOMS):
             assert got == expected, f"{path}: {got!r} and in eager {expected!r}"
+        elif isinstance(got, slice):
+            self.compare((got.start, got.stop, got.step), (expected.start, expected.stop, expected.step), path)
         elif isinstance(got, tuple):  # two equal ones may be one object: Python itself folds constants
             self._items(got, expected, path)
             self._attributes(got, expected, path)
@@ -128,8 +136,14 @@ class Comparison:
             self._items(list(got), list(expected), f"{path} keys")
             for (key, value), other in zip(got.items(), expected.values()):
                 self.compare(value, other, f"{path}[{key!r}]")
-        elif isinstance(got, np.ndarray):
-            assert np.array_equal(got, expected), f"{path}: {got} and in eager {expected}"
+        elif isinstance(got, (np.ndarray, np.generic)):
+            for fact in ("dtype", "shape"):
+                seen = getattr(got, fact), getattr(expected, fact)
+                assert seen[0] == seen[1], f"{path}: {fact} {seen[0]} and in eager {seen[1]}"
+            if self.strides and isinstance(got, np.ndarray):
+                seen = (got.strides, got.flags.writeable), (expected.strides, expected.flags.writeable)
+                assert seen[0] == seen[1], f"{path}: strides, writeable {seen[0]} and in eager {seen[1]}"
+            self.compare(got.tolist(), expected.tolist(), path)
         elif isinstance(got, (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)):
             names = [getattr(one, "__func__", one.__qualname__) for one in (got, expected)]
             assert names[0] == names[1], f"{path}: {names[0]} and in eager {names[1]}"
@@ -146,9 +160,10 @@ class Comparison:
 
     def _floats(self, got: float, expected: float, path: str) -> None:
         near = abs(got - expected) <= self.tolerance * max(abs(got), abs(expected))
-        assert got == expected or (got != got and expected != expected) or near, (
-            f"{path}: {got} and in eager {expected}"
-        )
+        alike = got == expected or (got != got and expected != expected) or near
+        if self.bits:
+            alike = struct.pack("d", got) == struct.pack("d", expected)
+        assert alike, f"{path}: {got} and in eager {expected}"
 
     def _items(self, got: Sequence[Any], expected: Sequence[Any], path: str) -> None:
         assert len(got) == len(expected), f"{path}: {len(got)} items and in eager {len(expected)}"
@@ -176,9 +191,14 @@ class Comparison:
             self._layouts(got, expected, path)
         if got.is_neg() and got.dtype is torch.bool:  # nobody can read that
             return
-        torch.testing.assert_close(
-            got, expected, rtol=self.tolerance, atol=self.tolerance, equal_nan=True, msg=lambda m: f"{path}: {m}"
-        )
+        if not _equal(got, expected):
+            torch.testing.assert_close(
+                got, expected, rtol=self.tolerance, atol=self.tolerance, equal_nan=True, msg=lambda m: f"{path}: {m}"
+            )
+        if self.bits and (got.is_floating_point() or got.is_complex()):
+            signs = [_parts(one).signbit() for one in (got, expected)]
+            wrong = (signs[0] != signs[1]) & ~_parts(got).isnan()
+            assert not wrong.any(), f"{path}: signs of zeros: {got} and in eager {expected}"
 
     def _layouts(self, got: torch.Tensor, expected: torch.Tensor, path: str) -> None:
         for question in ("is_conj", "is_neg", "is_inference"):
@@ -211,12 +231,32 @@ def _held_by(value: Any) -> dict[str, Any]:
     return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else dict(_attributes(value))
 
 
+def _equal(got: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether two common tensors are equal. It is a tenth of the time of an assertion that allows for more."""
+    plain = type(got) in (torch.Tensor, torch.nn.Parameter) and got.layout is torch.strided and got.device.type == "cpu"
+    return plain and got.dtype in (torch.float32, torch.float64, torch.int64, torch.bool) and torch.equal(got, expected)
+
+
+def _parts(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's floats: of complex numbers their parts."""
+    return torch.view_as_real(tensor.detach().resolve_conj()) if tensor.is_complex() else tensor.detach()
+
+
 def same(got: Any, expected: Any, path: str = "result", tolerance: float = 0.0, **how: bool) -> None:
     """Assert that two values are equal in type, structure, value, and in which of their parts are one object.
 
     ``how``: see ``Comparison``.
     """
     Comparison(tolerance, **how).compare(got, expected, path)
+
+
+def difference(got: Any, expected: Any, tolerance: float = 0.0, **how: bool) -> str:
+    """As ``same``, for what notes a difference and goes on: the difference in words, empty where there is none."""
+    try:
+        same(got, expected, "result", tolerance, **how)
+    except AssertionError as error:
+        return str(error)
+    return ""
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

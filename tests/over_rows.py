@@ -17,6 +17,7 @@ from torch.utils import _pytree
 
 import dy2static
 from runtime.errors import Dy2StaticError
+from tests.oracle import same
 
 NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
@@ -98,18 +99,7 @@ def put_together(results: Sequence[Any]) -> Any:
 
 def close(got: Any, expected: Any, where: str, tolerance: float) -> None:
     """Assert that two results, put together, are the same, up to the rounding of kernels for many rows."""
-    (mine, spec), (theirs, other) = (_pytree.tree_flatten(one) for one in (got, expected))
-    assert spec == other, f"{where}: structure {spec} and row by row {other}"
-    for a, b in zip(mine, theirs):
-        if b is None or a is None:
-            assert a is b, f"{where}: {a} and row by row {b}"
-            continue
-        looks = [(one.dtype, one.shape) for one in (a, b)]
-        assert looks[0] == looks[1], f"{where}: {looks[0]}, row by row {looks[1]}"
-        if a.dtype.is_floating_point or a.dtype.is_complex:
-            assert torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True), f"{where}: {a}\nby row {b}"
-        else:
-            assert torch.equal(a, b), f"{where}: {a}\nby row {b}"
+    same(got, expected, where, tolerance, apart=True)  # rows that are put together are a tensor for each place
 
 
 def judge(

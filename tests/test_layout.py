@@ -315,3 +315,48 @@ def test_any_door_may_be_the_first(first: str) -> None:
 def run(script: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+COMPARING = {
+    "torch.equal", "torch.allclose", "torch.isclose", "torch.testing.assert_close", "np.array_equal", "np.allclose",
+    "numpy.array_equal", "numpy.allclose", "pytest.approx",
+}  # fmt: skip
+COMPARERS = {
+    "dy2static/test_converted_module.py hold": "with a number that is written down",
+    "end_to_end/test_around_training.py close": "gradients may differ by a part of the largest number of each",
+    "end_to_end/test_autocast.py differs": "whether autocast changes a value in eager, whatever the dtype",
+    "runtime/export/c/programs.py made": "a program that is exported",
+    "runtime/native/test_halves.py close": "a few numbers may be the next one of their dtype",
+    "runtime/ops/observe.py __init__": "whether a call of eager's draws random numbers",
+}
+"""Helpers of the tests that compare tensors by themselves, and what it is that the oracle does not compare."""
+
+
+def comparers(source: str) -> list[str]:
+    """The functions and methods of a file that compare tensors and are no tests."""
+    body = ast.parse(source).body
+    methods = [inner for one in body if isinstance(one, ast.ClassDef) for inner in one.body]
+    return [
+        one.name
+        for one in [*body, *methods]
+        if isinstance(one, ast.FunctionDef) and not one.name.startswith("test_")
+        if any(isinstance(node, ast.Attribute) and ast.unparse(node) in COMPARING for node in ast.walk(one))
+    ]
+
+
+def test_helpers_of_the_tests_compare_by_the_oracle() -> None:
+    """The conformance suite's programs are what is tested."""
+    tests = ROOT / "tests"
+    files = [file for file in tests.rglob("*.py") if file != tests / "oracle.py" and file.parent.name != "cases"]
+    found = {
+        f"{file.relative_to(tests).as_posix()} {name}"
+        for file in files
+        if any(name in (text := file.read_text()) for name in COMPARING)
+        for name in comparers(text)
+    }
+    assert found == set(COMPARERS)
+
+
+def test_a_comparer_is_found() -> None:
+    text = "def test_x():\n    assert torch.equal(a, b)\nclass A:\n    def same(self, a, b): return torch.equal(a, b)"
+    assert comparers(text) == ["same"]

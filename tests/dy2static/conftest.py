@@ -6,7 +6,6 @@ import contextlib
 import copy
 import importlib.util
 import io
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from dy2static.conversion import convert_with
 from dy2static.pipeline import STEPS
 from dy2static.source import get_source
+from tests.oracle import difference
 
 PROGRAMS = Path(__file__).parent / "programs"
 STEMS = ("loops", "branches", "functions")
@@ -39,11 +39,6 @@ def load_file(name: str, path: Path) -> ModuleType:
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
     return sys.modules[name]
-
-
-def comparable(outcomes: dict[str, Any]) -> str:
-    """An outcome as text, for values that compare by identity: functions and generators that are returned."""
-    return re.sub(r"0x[0-9a-f]+", "0x", repr(outcomes))
 
 
 def outcome(function: Callable[..., Any], module: ModuleType, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -70,8 +65,8 @@ def same_outcome() -> Callable[..., None]:
         for args in cases:
             expected, actual = outcome(original, module, args), outcome(converted, module, args)
             source = getattr(converted, "__dy2static_source__", "")
-            same = actual == expected or comparable(actual) == comparable(expected)
-            assert same, f"{original.__name__}{args}: expected {expected}, got {actual}\n{source}"
+            wrong = difference(actual, expected, by_name=True)
+            assert not wrong, f"{original.__name__}{args}: {wrong}\n{source}"
 
     return check
 

@@ -23,6 +23,7 @@ from dy2static import (
     save,
     to_static,
 )
+from tests.oracle import same
 
 
 class Coder(nn.Module):
@@ -62,8 +63,8 @@ def same_for(loaded: nn.Module, model: nn.Module, *args: Any, **kwargs: Any) -> 
         value = module(*args, **kwargs)
         value.square().sum().backward()
         found.append((value, [one.grad for one in module.parameters()]))
-    assert torch.equal(found[0][0], found[1][0])
-    assert all(map(torch.allclose, found[0][1], found[1][1]))
+    same(found[0][0], found[1][0])
+    same(found[0][1], found[1][1], "gradients", 1e-6)
 
 
 # --- methods and modes

@@ -32,6 +32,7 @@ from dy2static import (
     save,
     to_static,
 )
+from tests.oracle import same
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,15 +71,12 @@ def both_ways(original: nn.Module, loaded: nn.Module, x: torch.Tensor) -> None:
     expected = original(mine)
     torch.manual_seed(1)
     found = loaded(others)
-    assert torch.equal(found["h"], expected["h"]) and found["x"] is others
-    assert found["steps"] == expected["steps"] and type(found["steps"]) is int
+    same((found, others), (expected, mine))
     expected["h"].square().sum().backward()
     found["h"].square().sum().backward()
-    assert torch.allclose(others.grad, mine.grad, rtol=1e-6, atol=1e-7)
-    for (name, parameter), (other_name, other) in zip(original.named_parameters(), loaded.named_parameters()):
-        assert name == other_name and torch.allclose(other.grad, parameter.grad, rtol=1e-6, atol=1e-7)
-    for (name, value), (other_name, other) in zip(original.named_buffers(), loaded.named_buffers()):
-        assert name == other_name and torch.equal(other, value), name
+    grads = [{name: one.grad for name, one in module.named_parameters()} for module in (loaded, original)]
+    same((others.grad, grads[0]), (mine.grad, grads[1]), "gradients", 1e-6)
+    same(dict(loaded.named_buffers()), dict(original.named_buffers()), "buffers")
 
 
 def test_loaded_layer_runs_and_trains_like_the_original(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import dy2static
+from tests.oracle import difference
 
 
 class Net(nn.Module):
@@ -62,17 +63,6 @@ def train(make: Callable[[nn.Module], nn.Module], inputs: Sequence[Tensor], whol
     return found
 
 
-def difference(one: list[Step], other: list[Step]) -> str:
-    for number, (a, b) in enumerate(zip(one, other, strict=True)):
-        for what, mine, theirs in (("loss", [a[0]], [b[0]]), ("gradient", a[1], b[1]), ("parameter", a[2], b[2])):
-            for place, (x, y) in enumerate(zip(mine, theirs, strict=True)):
-                if (x is None) != (y is None):
-                    return f"{what} {place} of step {number}: {x} and {y}"
-                if x is not None and not torch.equal(x, y):
-                    return f"{what} {place} of step {number}: {x} and {y}"
-    return "same"
-
-
 def ddp(net: nn.Module) -> nn.Module:
     return DistributedDataParallel(net, find_unused_parameters=True)
 
@@ -110,7 +100,8 @@ def main() -> None:
         sharded = "FSDP2" in name  # whose processes have to take the same paths
         inputs = batches(0 if sharded else rank)
         try:
-            result = difference(train(eager, inputs, not sharded), train(static, inputs, not sharded))
+            expected = train(eager, inputs, not sharded)
+            result = difference(train(static, inputs, not sharded), expected) or "same"
         except dy2static.Dy2StaticError as error:
             result = f"refused {error.code}"
         everyone: list[str | None] = [None, None]

@@ -7,7 +7,6 @@ object) times uses (methods, builtins, functions of the standard library, syntax
 from __future__ import annotations
 
 import collections
-import importlib.util
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
+from tests.from_files import module_of
 from tests.oracle import same
 
 HEADER = """
@@ -572,8 +572,5 @@ def load(sources: list[str], folder: Path) -> list[Any]:
     path = folder / "grown_programs.py"
     named = [source.replace("def f(", f"def f{number}(", 1) for number, source in enumerate(sources)]
     path.write_text(HEADER + "\n".join(named))
-    spec = importlib.util.spec_from_file_location("grown_programs", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(path)
     return [getattr(module, f"f{number}") for number in range(len(sources))]

@@ -6,7 +6,6 @@ refusal of backward.
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import textwrap
 from collections.abc import Callable
@@ -18,6 +17,8 @@ import torch
 from dy2static import InputSpec, load, save, to_static
 from runtime.autodiff import gradient_path
 from runtime.errors import Dy2StaticError
+from tests.from_files import module_of
+from tests.oracle import difference
 
 HEAD = """import torch
 import torch.nn.functional as F
@@ -436,10 +437,7 @@ def load_programs(sources: list[str], folder: Path) -> list[Callable[..., Any]]:
     """The functions of a file of their own."""
     path = folder / "overwritten_programs.py"
     path.write_text(HEAD + "\n\n".join(sources))
-    spec = importlib.util.spec_from_file_location("overwritten_programs", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(path)
     return [getattr(module, source.split("(")[0].removeprefix("def ")) for source in sources]
 
 
@@ -466,13 +464,9 @@ def run(function: Callable[..., Any], n: int) -> Any:
 def differs(eager: Any, other: Any) -> str:
     """In what the other one is not eager's; empty if it is."""
     for n in range(4):
-        expected, got = run(eager, n), run(other, n)
-        for mine, theirs in zip(got, expected):
-            if isinstance(mine, str) or isinstance(theirs, str):
-                if mine is not theirs and mine != theirs:
-                    return f"n={n}: {got} and in eager {expected}"
-            elif not torch.allclose(mine, theirs, rtol=1e-4, atol=1e-5, equal_nan=True):
-                return f"n={n}: {got} and in eager {expected}"
+        found = difference(run(other, n), run(eager, n), tolerance=1e-5)
+        if found:
+            return f"n={n}: {found}"
     return ""
 
 

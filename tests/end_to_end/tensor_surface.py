@@ -9,14 +9,13 @@ can be seen of what comes back, of the argument, and of the tensors outside.
 from __future__ import annotations
 
 import linecache
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy
 import torch
 
 import dy2static
+from tests.oracle import same
 
 NAMES = tuple(dir(torch.Tensor))
 
@@ -142,7 +141,7 @@ def outcome(function: Any, place: Any, kind: str) -> str:
         if isinstance(expected, Exception) or isinstance(got, Exception):
             assert _said(expected) == _said(got), f"eager {_said(expected)}, converted {_said(got)}"
             return "raises"
-        _Comparison().compare(expected, got, "result")
+        same(got, expected, strides=True)
     except AssertionError as error:
         return "different: " + " ".join(str(error).split())
     return "equal"
@@ -168,57 +167,3 @@ def _run(function: Any, place: Any, kind: str) -> Any:
     except Exception as error:  # whatever eager raises is what is compared
         return error
     return value, x, Holder.weight, Holder.tensor, torch.rand(())
-
-
-class _Comparison:
-    """Two results and everything they lead to; which objects and which memory are the same ones in both."""
-
-    def __init__(self) -> None:
-        self.objects: dict[int, int] = {}
-        self.memory: dict[int, int] = {}
-
-    def compare(self, a: Any, b: Any, path: str) -> None:
-        assert type(a) is type(b), f"{path}: eager {type(a)}, converted {type(b)}"
-        if isinstance(a, torch.Tensor):
-            self._tensors(a, b, path)
-        elif isinstance(a, (list, tuple)):
-            assert len(a) == len(b), f"{path}: {len(a)} and {len(b)} items"
-            for index, (x, y) in enumerate(zip(a, b)):
-                self.compare(x, y, f"{path}[{index}]")
-        elif isinstance(a, dict):
-            assert list(a) == list(b), f"{path}: {list(a)} and {list(b)}"
-            for key in a:
-                self.compare(a[key], b[key], f"{path}[{key!r}]")
-        elif isinstance(a, types.MethodType):
-            assert a.__func__ is b.__func__, f"{path}: eager {a.__func__}, converted {b.__func__}"
-            self.compare(a.__self__, b.__self__, f"{path}.__self__")
-        elif isinstance(a, (types.BuiltinFunctionType, types.MethodWrapperType)):
-            assert a.__qualname__ == b.__qualname__, f"{path}: {a.__qualname__} and {b.__qualname__}"
-            self.compare(a.__self__, b.__self__, f"{path}.__self__")
-        elif isinstance(a, float):
-            assert a == b or (a != a and b != b), f"{path}: eager {a}, converted {b}"
-        elif isinstance(a, numpy.ndarray):
-            assert numpy.array_equal(a, b), f"{path}: eager {a}, converted {b}"
-        elif isinstance(a, Iterator):
-            self.compare(list(a), list(b), path)
-        else:
-            assert a is b or a == b, f"{path}: eager {a!r}, converted {b!r}"
-
-    def _tensors(self, a: torch.Tensor, b: torch.Tensor, path: str) -> None:
-        for fact in ("dtype", "shape", "layout", "device", "requires_grad", "is_leaf"):
-            seen = getattr(a, fact), getattr(b, fact)
-            assert seen[0] == seen[1], f"{path}.{fact}: eager {seen[0]}, converted {seen[1]}"
-        for question in ("is_conj", "is_neg", "is_inference"):
-            seen = getattr(a, question)(), getattr(b, question)()
-            assert seen[0] == seen[1], f"{path}.{question}(): eager {seen[0]}, converted {seen[1]}"
-        assert self.objects.setdefault(id(a), id(b)) == id(b), f"{path}: another object, in eager one that was seen"
-        assert list(self.objects.values()).count(id(b)) == 1, f"{path}: an object that was seen, in eager another"
-        if a.layout is torch.strided:
-            assert a.stride() == b.stride(), f"{path}.stride(): eager {a.stride()}, converted {b.stride()}"
-            assert a.storage_offset() == b.storage_offset(), f"{path}.storage_offset()"
-            mine, theirs = a.untyped_storage()._cdata, b.untyped_storage()._cdata
-            assert self.memory.setdefault(mine, theirs) == theirs, f"{path}: memory of its own, in eager it is shared"
-            assert list(self.memory.values()).count(theirs) == 1, f"{path}: shared memory, in eager it is its own"
-        if not (a.is_neg() and a.dtype is torch.bool):  # nobody can read that
-            torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True,
-                                       msg=lambda text: f"{path}: {text}")

@@ -47,7 +47,7 @@ def needing(value: Any) -> Any:
 
 
 def differs(overload: Any, args: list[Any], dtype: torch.dtype) -> bool:
-    """Whether autocast makes a difference to a call in eager."""
+    """Whether autocast makes a difference to a call in eager: to a value, whatever the dtype, so not by the oracle."""
     torch.manual_seed(0)
     plain = tensors(overload(*copy.deepcopy(args)))
     torch.manual_seed(0)

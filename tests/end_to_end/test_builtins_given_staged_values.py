@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import operator
 import textwrap
@@ -14,6 +13,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
+from tests.from_files import module_of
 from tests.oracle import check
 
 
@@ -21,10 +21,7 @@ def _module(folder, source):
     """A module with this source, from a file of its own."""
     path = folder / "some_functions.py"
     path.write_text(textwrap.dedent(source))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path)
 
 
 CALLS = [(torch.full((2,), value),) for value in (1.0, -1.0, 0.0)]

@@ -19,6 +19,7 @@ from runtime.errors import ProgramError, StorageError, TraceError
 from runtime.ir.parser import parse_program
 from runtime.ir.verify import verify
 from runtime.ops import host
+from tests.oracle import same
 
 X = torch.tensor([1.0, 2.0, 3.0])
 OWN = random.Random(5)
@@ -52,14 +53,14 @@ def outcome(function, given, times=3):
             found.append(function(*given()))
         except Exception as error:
             found.append((type(error), str(error).splitlines()[0]))
-    return repr(found), streams()
+    return found, streams()
 
 
 def check(function, given=lambda: (X.clone(),), **options):
     """Hold a converted function against the function."""
     expected = outcome(function, given)
     static = to_static(function, **options)
-    assert outcome(static, given) == expected
+    same(outcome(static, given), expected)
     return static
 
 
@@ -315,7 +316,7 @@ def test_draws_are_eagers(function, given):
 def test_draws_in_c(function):
     expected = outcome(function, lambda: (X.clone(),))
     static = to_static(function, backend="c")
-    assert outcome(static, lambda: (X.clone(),)) == expected
+    same(outcome(static, lambda: (X.clone(),)), expected)
 
 
 SAVED = [in_a_branch, in_a_loop, how_many_iterations, by_a_number_of_the_run, seeded, chosen, chosen_mode, sampled,
@@ -332,7 +333,7 @@ def test_a_loaded_file_draws(function, limits, tmp_path):
     dy2static.save(static, tmp_path / "saved", input_spec=[InputSpec([3])])
     assert streams() == before
     loaded = runtime.load(tmp_path / "saved", limits=limits)
-    assert outcome(loaded, lambda: (X.clone(),)) == expected
+    same(outcome(loaded, lambda: (X.clone(),)), expected)
 
 
 def test_a_generator_as_an_argument():
@@ -409,7 +410,7 @@ def test_rows_share_a_draw():
         return x * random.random()
 
     expected = outcome(torch.func.vmap(noisy), lambda: (torch.ones(3, 2),))
-    assert outcome(torch.func.vmap(to_static(noisy)), lambda: (torch.ones(3, 2),)) == expected
+    same(outcome(torch.func.vmap(to_static(noisy)), lambda: (torch.ones(3, 2),)), expected)
 
 
 # -- refusals
@@ -540,4 +541,4 @@ def test_a_call_that_is_done_again_draws_the_same(function):
         COUNTER.count = 0
         given = iter((X.clone(), X + 1, X.clone(), X + 2, X.clone()))
         results.append((outcome(one, lambda: (next(given),), times=5), COUNTER.count))
-    assert results[0] == results[1]
+    same(results[1], results[0])

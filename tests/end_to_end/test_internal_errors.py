@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from dy2static import Dy2StaticError, to_static
+from tests.oracle import same
 
 ROOMS = ("runtime.tracer", "runtime.autodiff", "runtime.executor", "dy2static.operators")
 REPORTING = {
@@ -166,7 +167,7 @@ def check(name: str, function: types.FunctionType, text: str) -> None:
     with broken(function, text), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result, grad = run(lenient)
-    assert torch.equal(result[0], eager[0]) and result[2] == eager[2] and torch.allclose(grad, expected), name
+    same((result, grad), (eager, expected), name, 1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:Assigning a code object of non-matching type:DeprecationWarning")

@@ -11,7 +11,6 @@ import dataclasses
 import enum
 import fractions
 import functools
-import importlib.util
 import inspect
 import json
 import operator
@@ -30,6 +29,7 @@ import pytest
 import torch
 
 from dy2static import to_static
+from tests.from_files import module_of
 from tests.oracle import check
 
 FACTOR = 2
@@ -367,10 +367,7 @@ def test_syntax_and_builtins_that_ask_for_items(kind: str, world: Any, tmp_path:
     file = tmp_path / "asked.py"
     file.write_text(_HEAD + "".join(
         f"def f{number}(x):\n    return x * ({one})\n" for number, one in enumerate(expressions)))
-    found = importlib.util.spec_from_file_location("asked", file)
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = module_of(file)
     vars(module).update(O=held, Sides=Sides)
     functions = [getattr(module, f"f{number}") for number in range(len(expressions))]
     statics = [to_static(one) for one in functions]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 import dy2static
 from dy2static import TraceError
 from tests.end_to_end.nested_uses import CAUGHT, EQUAL, REFUSED
+from tests.from_files import module_of
 from tests.oracle import check, check_saved
 
 CALLS = [(3, True), (3, False), (2, True), (1, False), (4, True)]
@@ -24,11 +24,7 @@ _numbers = itertools.count()
 def _load(text: str, folder: Path) -> Callable[..., Any]:
     path = folder / f"nested_{next(_numbers)}.py"
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found: Callable[..., Any] = module.f
+    found: Callable[..., Any] = module_of(path).f
     return found
 
 

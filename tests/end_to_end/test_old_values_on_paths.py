@@ -7,7 +7,6 @@ globals, items. What is there changes from call to call, by the function itself 
 from __future__ import annotations
 
 import contextvars
-import importlib.util
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
+from tests.from_files import module_of
 from tests.oracle import run
 
 
@@ -141,10 +141,7 @@ def functions(tmp_path: Any) -> Any:
         path.write_text(text)
 
         def one(converted: bool) -> Any:
-            spec = importlib.util.spec_from_file_location(f"stored_{converted}", path)
-            assert spec is not None and spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+            module = module_of(path, f"stored_{converted}")
             module.w = world()
             return (dy2static.to_static(module.f) if converted else module.f), module.w
 

@@ -5,7 +5,6 @@ Autograd's node keeps that operand: where it is the tensor that was written, eag
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.from_files import module_of
 from tests.oracle import check
 
 WRITES = (
@@ -55,11 +55,7 @@ def source(write: str, place: str, who: str) -> str:
 def load(text: str, folder: Path) -> Any:
     path = folder / "written.py"
     path.write_text("import torch\n\n\n" + text)
-    spec = importlib.util.spec_from_file_location("written", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.f
+    return module_of(path).f
 
 
 @pytest.mark.sample(3)

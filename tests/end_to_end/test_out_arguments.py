@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import types
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 import dy2static
+from tests.from_files import module_of
 from tests.oracle import check
 
 _SEEDED: dict[str, Any] = {"bernoulli": torch.bernoulli, "multinomial": torch.multinomial, "normal": torch.normal}
@@ -356,9 +356,7 @@ def test_errors_with_memory_shared_are_eagers(call, tmp_path):
     """Whether it raises is tried on real tensors that share memory as the arguments do."""
     file = tmp_path / "shared_memory.py"
     file.write_text(f"import torch\ndef f(x):\n    p, q = x * 0.5, torch.ones(2, 3)\n    {call}\n    return p * 1\n")
-    spec = importlib.util.spec_from_file_location("shared_memory", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(file)
     with pytest.raises(RuntimeError) as eager:
         module.f(torch.ones(3))
     with pytest.raises(RuntimeError, match=re.escape(str(eager.value))):

@@ -3,7 +3,6 @@ located error, never what the tracer keeps in the container's place."""
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import torch
 
 from dy2static import Dy2StaticError, to_static
 from tests.end_to_end.shown_containers import module, snippets
+from tests.from_files import module_of
 
 SNIPPETS = list(snippets())
 REFUSED = {"D2S210", "D2S253", "D2S254", "D2S260", "D2S263", "D2S265", "D2S266", "D2S229"}
@@ -21,10 +21,7 @@ INPUTS = (torch.tensor([1.0, -0.5]), torch.tensor([-1.0, 0.5]))
 def functions(tmp_path_factory: pytest.TempPathFactory) -> Any:
     file = tmp_path_factory.mktemp("shown") / "shown.py"
     file.write_text(module())
-    spec = importlib.util.spec_from_file_location("shown", file)
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
+    made = module_of(file)
     return made
 
 

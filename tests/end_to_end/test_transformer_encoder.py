@@ -12,6 +12,7 @@ from torch import nn
 
 import dy2static
 from dy2static import to_static
+from tests.oracle import same
 
 pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 
@@ -31,10 +32,6 @@ def encoder(norm: bool = False, **options: Any) -> nn.TransformerEncoder:
         for parameter in made.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     return made.eval()
-
-
-def same(found: torch.Tensor, expected: torch.Tensor) -> None:
-    assert torch.allclose(found, expected, rtol=1e-5, atol=1e-5, equal_nan=True), (found - expected).abs().amax(-1)
 
 
 def batch(rows: list[list[int]], seed: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
@@ -59,7 +56,7 @@ def test_padding(norm: bool, kind: torch.dtype, options: dict[str, Any], tmp_pat
                 continue  # eager's fused kernel gives NaN for it
             x, padding = batch(rows)
             mask = padding if kind is torch.bool else padding.float().masked_fill(padding, float("-inf"))
-            same(static(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask))
+            same(static(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask), tolerance=1e-5)
             example = x, mask
         assert len(static.programs) == 1
         converted = to_static(encoder(norm, **options))
@@ -69,7 +66,7 @@ def test_padding(norm: bool, kind: torch.dtype, options: dict[str, Any], tmp_pat
         for rows in (PADDING["at the end"], PADDING["none"]):
             x, padding = batch(rows, seed=2)
             mask = padding if kind is torch.bool else padding.float().masked_fill(padding, float("-inf"))
-            same(loaded(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask))
+            same(loaded(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask), tolerance=1e-5)
 
 
 def test_a_mask_of_other_numbers() -> None:
@@ -79,7 +76,8 @@ def test_a_mask_of_other_numbers() -> None:
     with torch.no_grad():
         for name in ("at the end", "in the middle"):
             x, padding = batch(PADDING[name])
-            same(static(x, src_key_padding_mask=padding * -0.5), module(x, src_key_padding_mask=padding * -0.5))
+            mask = padding * -0.5
+            same(static(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask), tolerance=1e-5)
 
 
 def with_gradients(module: Any) -> Any:
@@ -108,7 +106,7 @@ def test_where_eager_asks_for_gradients_or_trains(setting: Callable[[Any], Any])
     setting(other)
     with setting(module):
         static = to_static(module)
-        same(static(x, src_key_padding_mask=padding), other(x, src_key_padding_mask=padding))
+        same(static(x, src_key_padding_mask=padding), other(x, src_key_padding_mask=padding), tolerance=1e-5)
 
 
 def test_a_setting_that_is_changed_is_asked_again() -> None:
@@ -120,7 +118,7 @@ def test_a_setting_that_is_changed_is_asked_again() -> None:
             torch.backends.mha.set_fastpath_enabled(enabled)
             with torch.no_grad():
                 expected = module(x, src_key_padding_mask=padding)
-                same(static(x, src_key_padding_mask=padding), expected)
+                same(static(x, src_key_padding_mask=padding), expected, tolerance=1e-5)
             assert bool((expected[1, 2:] == 0).all()) is enabled
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
@@ -132,10 +130,10 @@ def test_other_masks_and_no_mask() -> None:
     causal = nn.Transformer.generate_square_subsequent_mask(5)
     static = to_static(module.forward)
     with torch.no_grad():
-        same(static(x), module(x))
-        same(static(x, causal), module(x, causal))
-        same(static(x, causal, padding.float()), module(x, causal, padding.float()))
-        same(static(x, mask=causal, is_causal=True), module(x, mask=causal, is_causal=True))
+        same(static(x), module(x), tolerance=1e-5)
+        same(static(x, causal), module(x, causal), tolerance=1e-5)
+        same(static(x, causal, padding.float()), module(x, causal, padding.float()), tolerance=1e-5)
+        same(static(x, mask=causal, is_causal=True), module(x, mask=causal, is_causal=True), tolerance=1e-5)
 
 
 def test_inside_of_another_module() -> None:
@@ -145,7 +143,7 @@ def test_inside_of_another_module() -> None:
     with torch.no_grad():
         expected = module(x, target, src_key_padding_mask=padding, memory_key_padding_mask=padding)
         static = to_static(module)
-        same(static(x, target, src_key_padding_mask=padding, memory_key_padding_mask=padding), expected)
+        same(static(x, target, src_key_padding_mask=padding, memory_key_padding_mask=padding), expected, tolerance=1e-5)
 
 
 def causal(size: int) -> torch.Tensor:
@@ -178,7 +176,7 @@ def test_a_mask_that_may_be_causal(gradients: bool, made_inside: bool, tmp_path:
             x, _ = batch([[0] * length] * 2)
             given = (x,) if made_inside else (x, mask)
             for found, expected in zip(static(*given), module(*given), strict=True):
-                same(found, expected)
+                same(found, expected, tolerance=1e-5)
         x, _ = batch([[0] * 6] * 2, seed=3)
         given = (x,) if made_inside else (x, causal(6))
         other = to_static(Both().eval())  # of a file's sizes that are left open nothing says that they are equal
@@ -186,7 +184,7 @@ def test_a_mask_that_may_be_causal(gradients: bool, made_inside: bool, tmp_path:
         dy2static.save(other, tmp_path / "both.d2s")
         loaded = dy2static.load(tmp_path / "both.d2s")
         for found, expected in zip(loaded(*given), module(*given), strict=True):
-            same(found, expected)
+            same(found, expected, tolerance=1e-5)
 
 
 def test_gradients_with_a_causal_mask() -> None:
@@ -199,4 +197,4 @@ def test_gradients_with_a_causal_mask() -> None:
         assert all(one.grad is not None for one in where.parameters())
     for one, other in zip(static.parameters(), module.parameters(), strict=True):
         assert one.grad is not None and other.grad is not None
-        same(one.grad, other.grad)
+        same(one.grad, other.grad, tolerance=1e-5)

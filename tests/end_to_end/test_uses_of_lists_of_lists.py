@@ -5,7 +5,6 @@ Each use gives what eager gives, or is refused with a code; none sees what stand
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import torch
 
 from runtime.errors import Dy2StaticError
+from tests.from_files import module_of
 from tests.oracle import check
 
 ITEMS = {
@@ -88,10 +88,7 @@ def test_uses(use: str, tmp_path: Path) -> None:
     for number, (grown, item) in enumerate(itertools.product(GROWN, ITEMS)):
         path = tmp_path / f"uses_{number}.py"
         path.write_text(_HEAD + _source(grown, item, use))
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = module_of(path)
         try:
             check(module.f, *((sign * torch.tensor([1.0, 2.0]),) for sign in (1, -1)), paths=("program",))
             counts["same"] += 1

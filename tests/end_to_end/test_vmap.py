@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import dy2static
+from tests import oracle
 from tests.conformance import suite
 from tests.conformance.family import Case
 from tests.conformance.runner import varied
-from tests.over_rows import close, fit, judge, put_together
+from tests.over_rows import fit, judge, put_together
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script")
 """torch's own forward mode uses it when it is first used."""
@@ -103,7 +104,7 @@ X = torch.tensor([[1.0, 2.0], [-4.0, 0.5], [0.5, 0.25], [-0.5, 0.75], [9.0, 7.0]
 
 
 def same(got: Any, expected: Any) -> None:
-    close(got, expected, "", 2e-6)
+    oracle.same(got, expected, tolerance=2e-6)
 
 
 def test_rows_part_and_meet() -> None:
@@ -256,7 +257,7 @@ def test_weights_that_all_rows_share_get_the_sum() -> None:
     dy2static.vmap(net)(X).sum().backward()
     by_row(other, X).sum().backward()
     for a, b in zip(net.parameters(), other.parameters()):
-        close(a.grad, b.grad, "", 1e-5)
+        oracle.same(a.grad, b.grad, tolerance=1e-5)
 
 
 def test_a_loaded_layer(tmp_path: Path) -> None:

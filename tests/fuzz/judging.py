@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import tempfile
 import traceback
@@ -16,6 +15,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
+from tests.from_files import module_of
 from tests.oracle import Terms, check, copied, hold, hold_modules, opened, paired, run
 
 ALLOWED = frozenset(
@@ -69,11 +69,7 @@ def load(source: str, seed: int, folder: str) -> types.ModuleType:
     """The program, from a real file."""
     path = Path(folder) / f"program_{seed}.py"
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location(f"fuzz_program_{seed}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(path, f"fuzz_program_{seed}")
 
 
 OF_FILES = frozenset(

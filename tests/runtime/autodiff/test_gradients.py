@@ -6,6 +6,7 @@ import torch
 from dy2static import to_static
 from runtime.autodiff import gradient_path
 from runtime.ir.verify import verify
+from tests.oracle import same, tensors
 
 
 @pytest.fixture(autouse=True)
@@ -30,16 +31,12 @@ def compare(f, *args, lowered=True, tolerance=1e-10):
         else:
             with gradient_path(road):
                 out = static(*args)
-        out = out if isinstance(out, tuple) else (out,)
-        total = sum(t.sum() for t in out if t.is_floating_point() and t.requires_grad)
+        total = sum(t.sum() for t in tensors(out) if t.is_floating_point() and t.requires_grad)
         if isinstance(total, torch.Tensor):
             total.backward()
-        found[road] = [t.detach() for t in out], [leaf.grad for leaf in leaves]
+        found[road] = out, [leaf.grad for leaf in leaves]
     for road in ("autograd", "program"):
-        for wanted, got in zip(found["eager"][0] + found["eager"][1], found[road][0] + found[road][1]):
-            assert (wanted is None) == (got is None), road
-            if wanted is not None:
-                torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
+        same(found[road], found["eager"], road, tolerance)
     runner = static.specialization().ready.runner
     assert [one is not None for one in runner._lowered.values()] == [lowered]
     for one in runner._lowered.values():

@@ -5,6 +5,8 @@ import itertools
 import pytest
 import torch
 
+from tests.from_files import module_of
+
 
 @pytest.fixture(autouse=True)
 def double_precision():
@@ -72,14 +74,9 @@ def source(kinds):
 @pytest.fixture
 def build(tmp_path):
     def make(kinds):
-        import importlib.util
-
         path = tmp_path / ("program_" + "_".join(kinds) + ".py")
         path.write_text(source(kinds))
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module.f
+        return module_of(path).f
 
     return make
 

@@ -11,6 +11,7 @@ from runtime.executor.ownership import Owner
 from runtime.ir import ArrayType, Block, Input, Operator, Program, ScalarType, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.ir.verify import verify
+from tests.oracle import difference, same
 
 VECTOR = TensorType(torch.float64, (4,))
 INT = ScalarType("int")
@@ -198,18 +199,15 @@ def compare(seed, naive, *, grad, modes):
                 executable.run(inputs, [])
             return
         got = executable.run(inputs, [])
-    for a, b in zip(got, wanted, strict=True):
-        assert torch.equal(a, b), f"values differ\n{program}\n{executable.source(grad=grad)}"
-        assert a.requires_grad == b.requires_grad
-    assert all(map(torch.equal, inputs, before)), f"an input was written\n{program}"
+    wrong = difference(list(got), list(wanted))
+    assert not wrong, f"{wrong}\n{program}\n{executable.source(grad=grad)}"
+    assert not difference([value.detach() for value in inputs], before), f"an input was written\n{program}"
     if grad:
         try:
             gradients = backward(wanted, inputs)
         except RuntimeError:  # the writes of one update spoil each other's backward, as they would in eager PyTorch
             return
-        for a, b in zip(backward(got, inputs), gradients, strict=True):
-            assert (a is None) == (b is None)
-            assert a is None or torch.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
+        same(backward(got, inputs), gradients, "gradients", tolerance=1e-12)
 
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.kernels import KernelExecutable, compile_program
-from tests.runtime.native.programs import same
+from tests.runtime.native.programs import hold
 
 
 def compiled(text: str, **options: Any) -> KernelExecutable:
@@ -35,14 +34,7 @@ def agree(text: str, *calls: Sequence[Any], rounding: float = 0.0, in_kernels: i
     assert len(mine.in_kernels()) == (len(operators) if in_kernels is None else in_kernels), mine.in_kernels()
     made = sum(len(region.kernels.kernels) for region in mine.written.compiled)
     assert kernels is None or made == kernels, mine.cuda_source()
-    for call in calls:
-        results = []
-        for executable in (mine, reference):
-            try:
-                results.append(executable.run(copy.deepcopy(list(call)), []))
-            except Exception as error:  # what the interpreter raises is what is compared
-                results.append([type(error), str(error)])
-        same(*results, rounding)
+    hold(mine, reference, calls, rounding)
     return mine
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from runtime.kernels import launch, many
+from tests.oracle import same
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import randoms
 
@@ -25,11 +26,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def _pair(dtype: torch.dtype) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     mine = [one.requires_grad_() for one in randoms(dtype, *SHAPES)]
     return mine, [one.detach().clone().requires_grad_() for one in mine]
-
-
-def _close(got: list[torch.Tensor], expected: list[torch.Tensor], rounding: float) -> None:
-    for one, other in zip(got, expected):
-        torch.testing.assert_close(one, other, rtol=rounding, atol=rounding, equal_nan=True)
 
 
 _SGD: list[dict[str, Any]] = [
@@ -50,7 +46,7 @@ def test_sgd(host: Host, options: dict[str, Any]) -> None:
             one.grad = gradient.clone() + step
         optimizer.step()
         many.sgd_step(mine, [one + step for one in gradients], buffers, **options, first=step == 0)
-        _close(mine, theirs, 1e-6)
+        same(mine, theirs, tolerance=1e-6)
     assert [name for name, _, _ in host.launches] == ["sgd"] * 3
 
 
@@ -68,7 +64,7 @@ def test_adam(host: Host, decoupled: bool, options: dict[str, Any]) -> None:
             one.grad = gradient.clone()
         optimizer.step()
         many.adam_step(mine, gradients, means, squares, step=step + 1, decoupled=decoupled, **options)
-        _close(mine, theirs, 1e-12)
+        same(mine, theirs, tolerance=1e-12)
     assert [name for name, _, _ in host.launches] == ["adam"] * 3
 
 
@@ -82,12 +78,12 @@ def test_halves_are_rounded_once(host: Host, dtype: torch.dtype) -> None:
     many.adam_step_reference(*exact, step=3, lr=0.1, weight_decay=0.1)
     eps = torch.finfo(dtype).eps
     for tensors, wide in zip((mine, means, squares), (exact[0], exact[2], exact[3])):
-        _close([one.float() for one in tensors], wide, eps)
+        same([one.float() for one in tensors], wide, tolerance=eps)
     mine, gradients, buffers = (randoms(dtype, (300,), (7,)) for _ in range(3))
     exact = [[one.float() for one in tensors] for tensors in (mine, gradients, buffers)]
     many.sgd_step(mine, gradients, buffers, lr=0.1, momentum=0.9)
     many.sgd_step_reference(*exact, lr=0.1, momentum=0.9)
-    _close([one.float() for one in [*mine, *buffers]], [*exact[0], *exact[2]], eps)
+    same([one.float() for one in [*mine, *buffers]], [*exact[0], *exact[2]], tolerance=eps)
     assert len(host.launches) == 2
 
 
@@ -102,7 +98,7 @@ def test_clip_norm(host: Host, most: float, special: float | None) -> None:
         one.grad = gradient.clone()
     expected = torch.nn.utils.clip_grad_norm_(parameters, most)
     got = many.clip_norm(gradients, most)
-    _close([got, *gradients], [expected, *[one.grad for one in parameters if one.grad is not None]], 1e-5)
+    same([got, *gradients], [expected, *[one.grad for one in parameters if one.grad is not None]], tolerance=1e-5)
     assert [name for name, _, _ in host.launches] == ["squares", "norm", "scale"]
 
 
@@ -121,10 +117,10 @@ def test_what_kernels_do_not_take_the_reference_does(host: Host) -> None:
     gradients = [torch.ones(5), torch.ones(5, dtype=torch.float64)]
     expected = [one - 0.1 for one in mixed]
     many.sgd_step(mixed, gradients, [], lr=0.1)
-    _close(mixed, expected, 1e-7)
+    same(mixed, expected, tolerance=1e-7)
     turned = [torch.randn(4, 3).t()]
     wanted = copy.deepcopy(turned)
     many.clip_norm(turned, 0.1)
     many.clip_norm_reference(wanted, 0.1)
-    _close(turned, wanted, 0.0)
+    same(turned, wanted)
     assert torch.equal(many.clip_norm([], 1.0), torch.tensor(0.0)) and not host.launches

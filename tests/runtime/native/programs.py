@@ -6,11 +6,11 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
+from runtime.executor import Executable
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.native import NativeExecutable, compile_program
+from tests.oracle import same, tensors
 
 
 def compiled(text: str, **options: Any) -> NativeExecutable:
@@ -30,29 +30,20 @@ def agree(text: str, *calls: Sequence[Any], rounding: float = 0.0, in_c: int | N
     mine, reference = compiled(text), interpreted(parse_program(text))
     share = mine.share()
     assert share.in_c == (share.all if in_c is None else in_c), (share, mine.in_python())
-    for call in calls:
-        results = []
-        for executable in (mine, reference):
-            try:
-                results.append(executable.run(copy.deepcopy(list(call)), []))
-            except Exception as error:  # what the interpreter raises is what is compared
-                results.append([type(error), str(error)])
-        same(*results, rounding)
+    hold(mine, reference, calls, rounding)
     return mine
 
 
-def same(got: Any, expected: Any, rounding: float) -> None:
-    """Equal in type, structure, strides and value."""
-    assert type(got) is type(expected), (got, expected)
-    if isinstance(got, torch.Tensor):
-        assert got.stride() == expected.stride() and got.storage_offset() == expected.storage_offset()
-        assert got._is_view() == expected._is_view()
-        torch.testing.assert_close(got, expected, rtol=rounding, atol=rounding, equal_nan=True)
-    elif isinstance(got, (list, tuple)):
-        assert len(got) == len(expected)
-        for one, other in zip(got, expected):
-            same(one, other, rounding)
-    elif isinstance(got, float):
-        assert got == expected or (got != got and expected != expected)
-    else:
-        assert got == expected
+def hold(mine: Executable, reference: Executable, calls: Sequence[Sequence[Any]], rounding: float) -> None:
+    """Both give or raise the same, and leave the same of their arguments; tensors lie in memory alike."""
+    for call in calls:
+        seen = []
+        for executable in (mine, reference):
+            given: list[Any] = copy.deepcopy(list(call))
+            result: Any
+            try:
+                result = executable.run(given, [])
+            except Exception as error:  # what the interpreter raises is what is compared
+                result = error
+            seen.append((result, given, [one._is_view() for one in tensors(result)]))
+        same(*seen, tolerance=rounding, strides=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import pytest
@@ -17,28 +16,13 @@ from runtime.ir.constants import TORCH_CONSTANTS
 from runtime.ir.tree import Leaf, Record
 from runtime.storage.document import Node, read_json, write_json
 from runtime.storage.operands import decode, encode
+from tests.oracle import same
 
 X = Variable("x", TensorType(torch.float32, ()))
 
 
 def round_trip(value: Any) -> Any:
     return decode(read_json(write_json(encode(value)), "document"), {"x": X})
-
-
-def same(a: Any, b: Any) -> bool:
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, float):
-        return struct.pack("d", a) == struct.pack("d", b)
-    if isinstance(a, complex):
-        return same(a.real, b.real) and same(a.imag, b.imag)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return same(list(a.items()), list(b.items()))
-    if isinstance(a, slice):
-        return same([a.start, a.stop, a.step], [b.start, b.stop, b.step])
-    return a is b if isinstance(a, Variable) else a == b
 
 
 CONSTANTS = [
@@ -54,7 +38,7 @@ CONSTANTS = [
 
 @pytest.mark.parametrize("value", CONSTANTS, ids=lambda value: type(value).__name__)
 def test_constant_survives(value: Any) -> None:
-    assert same(round_trip(value), value)
+    same(round_trip(value), value, bits=True)
 
 
 ATOMS = (

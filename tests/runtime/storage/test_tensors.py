@@ -11,6 +11,7 @@ from runtime.errors import StorageError
 from runtime.storage.document import Node, read_json, write_json
 from runtime.storage.table import read_table, write_table
 from runtime.storage.tensors import pack, unpack
+from tests.oracle import same
 
 
 def round_trip(*tensors: torch.Tensor) -> list[torch.Tensor]:
@@ -19,8 +20,7 @@ def round_trip(*tensors: torch.Tensor) -> list[torch.Tensor]:
     write_table(stream, table)
     found = read_table(memoryview(bytearray(stream.getvalue())), "table")
     (again,) = unpack([read_json(write_json(entries), "tensors")], found, None)
-    assert [t.requires_grad for t in again] == [t.requires_grad for t in tensors]
-    assert all(torch.equal(a, b) and a.dtype is b.dtype for a, b in zip(again, tensors))
+    same(again, list(tensors), bits=True)
     return again
 
 

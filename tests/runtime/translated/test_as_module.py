@@ -18,6 +18,7 @@ from torch import nn
 import runtime
 from runtime.errors import SignatureError
 from runtime.translated import TranslatedLayer
+from tests.oracle import same
 from tests.runtime.storage.goldens import Net, golden, made
 
 ROOT = Path(__file__).parents[3]
@@ -39,13 +40,6 @@ def outcome(module: Callable[..., Any], parameters: list[nn.Parameter], x: torch
     return [result["h"], result["steps"], *result["rows"], *(one.grad for one in parameters)]
 
 
-def same(found: list[Any], expected: list[Any]) -> None:
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        close = torch.allclose(one, other, rtol=1e-5, atol=1e-6) if isinstance(one, torch.Tensor) else one == other
-        assert close
-
-
 def through_a_file(layer: Any) -> Any:
     stream = io.BytesIO()
     torch.save(layer, stream)
@@ -63,7 +57,7 @@ COPIES = [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer)), throug
 @pytest.mark.parametrize("copied", [*COPIES, None])
 def test_copies_are_whole_and_independent(layer: TranslatedLayer, copied: Any, tmp_path: Path) -> None:
     other = saved_again(layer, tmp_path) if copied is None else copied(layer)
-    same(outcome(other, list(other.parameters())), outcome(layer, list(layer.parameters())))
+    same(outcome(other, list(other.parameters())), outcome(layer, list(layer.parameters())), tolerance=1e-5)
     assert other.metadata == layer.metadata and other.metadata is not layer.metadata
     assert other.methods == layer.methods and len(other.programs()) == len(layer.programs()) == 2
     assert other.out.weight is other.embed.weight and other.alias is other.out
@@ -75,13 +69,13 @@ def test_copies_are_whole_and_independent(layer: TranslatedLayer, copied: Any, t
     assert (other.head.data_ptr() == other.table.data_ptr()) is shared and other.head[0] == int(shared)
     name = "copied" if copied is None else "again"
     again = runtime.load(runtime.save(other, tmp_path / name)).train()
-    same(outcome(again, list(again.parameters())), outcome(other, list(other.parameters())))
+    same(outcome(again, list(again.parameters())), outcome(other, list(other.parameters())), tolerance=1e-5)
 
 
 def test_a_shallow_copy_shares_tensors(layer: TranslatedLayer) -> None:
     other = copy.copy(layer)
     assert other.table is layer.table
-    same(outcome(other, list(other.parameters())), outcome(layer, list(layer.parameters())))
+    same(outcome(other, list(other.parameters())), outcome(layer, list(layer.parameters())), tolerance=1e-5)
 
 
 def test_to_a_device_and_back(layer: TranslatedLayer) -> None:
@@ -115,7 +109,7 @@ def test_another_dtype_is_one_error_at_once(layer: TranslatedLayer, convert: Any
     assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
     assert {value.dtype for value in before.values()} == {torch.float32, torch.int64}
     untouched = runtime.load(golden(2)).train()
-    same(outcome(layer, list(layer.parameters())), outcome(untouched, list(untouched.parameters())))
+    same(outcome(layer, list(layer.parameters())), outcome(untouched, list(untouched.parameters())), tolerance=1e-5)
 
 
 def test_what_changes_no_dtype_works(layer: TranslatedLayer) -> None:
@@ -149,7 +143,8 @@ def test_torch_compile_around_it(layer: TranslatedLayer, training: bool) -> None
     reference = copy.deepcopy(layer).train(training)
     compiled = torch.compile(layer.train(training), backend="eager")
     for _ in range(2):
-        same(outcome(compiled, list(layer.parameters())), outcome(reference, list(reference.parameters())))
+        expected = outcome(reference, list(reference.parameters()))
+        same(outcome(compiled, list(layer.parameters())), expected, tolerance=1e-5)
     head = nn.Linear(4, 2)
     whole = torch.compile(lambda x: head(torch.relu(layer.decode(x * 2))) + 1, backend="eager")
     assert torch.equal(whole(X), head(torch.relu(layer.decode(X * 2))) + 1)
@@ -184,6 +179,7 @@ import torch, torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 import runtime
+from tests.oracle import same
 from tests.runtime.storage.goldens import golden, made
 
 rank = int(os.fork() == 0)

@@ -20,6 +20,7 @@ from dy2static.exporting import artefact_to_export
 from runtime.export.torch_export import Exported, export_artefact
 from runtime.ir.tree import Record
 from runtime.torch_internals.export_settings import any_size
+from tests import oracle
 from tests.oracle import copied
 
 
@@ -81,22 +82,21 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def same(got: Any, wanted: Any, tree: Any, tolerance: float) -> None:
-    """AssertionError if a result is not eager's, in the form that exported programs give it."""
+    """AssertionError if a result is not eager's, in the form that exported programs give it.
+
+    It walks by itself, as they have dicts in place of classes and tensors in place of numbers.
+    """
     if isinstance(tree, Record) and tree.kind == "choice":
         options = list(tree.fields)[1:]
         at = int(got["which"])
         same(got[f"if{at}"], wanted, options[at][1], tolerance)
     elif isinstance(wanted, torch.Tensor):
-        assert isinstance(got, torch.Tensor), f"{got!r} in place of a tensor"
-        assert got.dtype == wanted.dtype, f"{got.dtype} in place of {wanted.dtype}"
-        assert got.shape == wanted.shape, f"{list(got.shape)} in place of {list(wanted.shape)}"
-        torch.testing.assert_close(got, wanted.detach(), rtol=tolerance, atol=tolerance, equal_nan=True)
+        oracle.same(got, wanted.detach(), tolerance=tolerance)
     elif type(wanted) in (bool, int, float):
         if isinstance(got, torch.Tensor):
             assert got.dtype is {bool: torch.bool, int: torch.int64, float: torch.float64}[type(wanted)], got.dtype
             got = got.item()
-        assert type(got) is type(wanted), f"{got!r} in place of {wanted!r}"
-        assert got == pytest.approx(wanted, rel=tolerance, abs=tolerance, nan_ok=True), f"{got!r}, not {wanted!r}"
+        oracle.same(got, wanted, tolerance=tolerance)
     elif isinstance(wanted, dict) or dataclasses.is_dataclass(wanted):
         fields = dict(wanted) if isinstance(wanted, dict) else {
             one.name: getattr(wanted, one.name) for one in dataclasses.fields(wanted)}
@@ -141,8 +141,7 @@ def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5)
         assert any(one in str(error) for one in BEYOND), error
         return
     same(got, wanted, model.tree, tolerance)
-    for mine, theirs in zip(inputs, tensors_of(list(given))):
-        torch.testing.assert_close(mine, theirs.detach(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    oracle.same(inputs, [one.detach() for one in tensors_of(list(given))], "arguments", tolerance)
 
 
 def check(function: Any, specs: Any, *calls: Sequence[Any], tolerance: float = 1e-5) -> Model:
