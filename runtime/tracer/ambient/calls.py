@@ -1,4 +1,4 @@
-"""Looking into the arguments and results of an ATen call."""
+"""What a trace is told before it begins, why it begins again, and what is among the arguments and results of a call."""
 
 from __future__ import annotations
 

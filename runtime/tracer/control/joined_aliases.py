@@ -22,7 +22,7 @@ class JoinAliases(JoinPart):
         """Which joined memory is which, by path."""
 
     def recorded(self, op: Operator, outputs: Any) -> None:
-        """Flags are late outputs of the Operator."""
+        """Flags are deferred outputs of the Operator."""
         self.op = op
 
     def tensors(self, op: Operator, met: Met) -> None:

@@ -1,8 +1,8 @@
 """Tensors that are, on some path or from some iteration, a view that autograd does not let be written.
 
 What is known of such views is in ``nonwritable_views``. What a join gives is memory of its own, brought up to date
-where it is another's (``aliases``): its values since the join tell of writes to its base. Two flags, late values of
-the construct, say whether it is such a view at all, and whether its base was written before.
+where it is another's (``aliases``): its values since the join tell of writes to its base. Two flags, deferred outputs
+of the construct, say whether it is such a view at all, and whether its base was written before.
 
 A view that is older than its base's history is such a one for another reason (``leaf_writes``): to autograd it is a
 leaf. One flag says whether a tensor is one. Where a view was read first is no part of its memory, so that a path or an

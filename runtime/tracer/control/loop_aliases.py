@@ -63,7 +63,7 @@ class _Share:
 
 
 class _Chosen:
-    """A number of the case that holds at the end of an iteration, as a Late."""
+    """A number of the case that holds at the end of an iteration, computed when asked for."""
 
     def __init__(self, type: Type, path: PathEnd, cases: list[tuple[PathCondition, Operand | Late]]) -> None:
         self.var = Variable("", type)

@@ -1,8 +1,9 @@
 """Path conditions: when something is so, as far as tracing can tell.
 
 A condition is *never*, *always*, or *in any of some cases*, each of which is that all of its flags hold. Flags are
-Variables, or late values, which nothing is recorded for until the condition is staged. Where the paths of a construct
-come together the conditions that hold at their ends are *joined*; round a loop they are *carried* (``deferred.py``).
+Variables, or deferred outputs, for which nothing is recorded until the condition is staged. Where the paths of a
+construct come together, the conditions that hold at their ends are *joined*; round a loop they are *carried*
+(``deferred.py``).
 The tracer says with them what is whose memory, and differentiation which value needs a gradient.
 
 No case contains another one: where ``a`` is enough, ``a and b`` says nothing more. As nothing is negated, what is left
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Late(Protocol):
-    """A Variable that its Operator gains only when something asks for it."""
+    """A deferred output: a Variable that its Operator gains only when something asks for it."""
 
     var: Variable
 

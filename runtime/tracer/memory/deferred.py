@@ -1,4 +1,4 @@
-"""Values that an Operator gains only when something asks for them: flags for which path, or iteration, was taken.
+"""Deferred outputs: values that an Operator gains only when something asks for them, such as a flag for the path taken.
 
 Nothing is recorded for one until then; afterwards it is one more output of a ``cond``, ``switch`` or ``while_loop``.
 """
@@ -21,7 +21,7 @@ BOOL = ScalarType("bool")
 
 
 Value = Operand | Late | PathCondition | Callable[[], Operand]
-"""What a path yields: there already, late itself, whether a condition holds, or computed at the path's end."""
+"""What a path yields: there already, deferred itself, whether a condition holds, or computed at the path's end."""
 
 
 class PathEnd(NamedTuple):
@@ -33,7 +33,7 @@ class PathEnd(NamedTuple):
 
 @dataclass(eq=False)
 class Needed:
-    """Whether a tensor needs a gradient when the Program runs, or that it does not, as a late value."""
+    """Whether a tensor needs a gradient when the Program runs, or that it does not, recorded when asked for."""
 
     source: Variable
     negated: bool = False

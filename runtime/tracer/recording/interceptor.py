@@ -1,7 +1,6 @@
-"""The watcher: a function mode that sees what reads a tensor's data or metadata from Python.
+"""The function-mode interceptor: sees what reads a tensor's data or metadata from Python.
 
-Operators see only ATen calls; ``.tolist()``, ``.numpy()`` or ``.item()`` never
-become one.
+The recorder sees ATen calls alone, and ``.tolist()``, ``.numpy()`` and most questions about metadata never become one.
 """
 
 from __future__ import annotations

@@ -198,9 +198,9 @@ class Session:
         """For a view that was made where its memory had no history: when that is so where the trace stands. Until it
         is read PyTorch takes it for a leaf."""
         self.gradients_asked = 0
+        """How often a gradient was asked for."""
         self.grad_switches = 0
         """How often the user's code has set whether gradients are on."""
-        """How often a gradient was asked for."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()

@@ -1,4 +1,4 @@
-"""What is put into lists that grow, and what comes out: the memory of it is in their pool."""
+"""Items that go into lists that grow and come out of them: their memory joins the lists' item alias set."""
 
 from __future__ import annotations
 

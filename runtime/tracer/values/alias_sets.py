@@ -1,8 +1,8 @@
 """Which tensors the items of lists that grow may be: after a write to one, what such a list holds is not known.
 
-Which item a tensor is is only known while the Program runs, so a write to one that is in a list cannot be carried to
-it: the lists, and the items that came out of them, may not be read any more. All lists that may hold items of each
-other, because one was made from the other, form a *pool*.
+Which item a tensor is, only a run knows, so a write to a tensor that is in a list cannot be carried to the list. The
+lists, and the items that came out of them, may not be read any more. All lists that may hold items of each other,
+because one was made from the other, form an *item alias set*, together with the memory of their items (``Pool``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Lost:
 
 
 class Pool:
-    """Lists that grow, and the memory of their items; merged pools are one from then on."""
+    """An item alias set: lists that grow, and the memory of their items. Merged sets are one from then on."""
 
     def __init__(self) -> None:
         self._one: Pool | None = None
@@ -49,13 +49,13 @@ class Pool:
         """Memory that was put into a list, and memory that came out as an item: the latter is one of the former."""
 
     def find(self) -> Pool:
-        """The pool that this one is part of now."""
+        """The set that this one is part of now."""
         while self._one is not None:
             self = self._one
         return self
 
     def merge(self, other: Pool) -> Pool:
-        """Make two pools one."""
+        """Make two sets one."""
         into, other = self.find(), other.find()
         if into is not other:
             other._one = into
@@ -65,7 +65,7 @@ class Pool:
         return into
 
     def hold(self, grown: structure.Growing) -> None:
-        """A list of the pool."""
+        """Add a list to the set."""
         self.find()._lists.append(weakref.ref(grown))
 
     def note_put(self, storages: Iterable[Storage]) -> None:
@@ -93,7 +93,7 @@ class Pool:
         return (a in one._got and b in members) or (b in one._got and a in members)
 
     def lose(self, session: Session, storage: Storage) -> bool:
-        """Memory of the pool is written: what its lists and items hold from now on is not known, and may not be read.
+        """Memory of the set is written: what its lists and items hold from now on is not known, and may not be read.
 
         Whether some of that is the caller's, who would see it. Nothing is asked about which lists and items are still
         in use: those that are not, nobody reads.
@@ -111,7 +111,7 @@ class Pool:
 
 
 def inherit(storage: Storage, like: Storage) -> bool:
-    """Memory that stands for other memory, on some path or from some iteration, is in its pools; whether newly."""
+    """Memory that stands for other memory, on some path or from some iteration, is in its sets; whether newly."""
     new = False
     for pool, location in like.pools:
         new = pool.add(storage, like) or new

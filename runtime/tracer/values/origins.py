@@ -6,9 +6,9 @@ the paths had, and so it is with tensors:
     if c: v = t            v = (phi(...), 1)        v came from: t on the one path, another tuple on the other
     else: v = (x, 1)
 
-Where each came from is noted, and nothing is recorded for it. ``v is t`` then is a late value of the ``cond``: True at
-the end of the one path, False at that of the other. What a loop carries is another one in each iteration, so whether it
-is a certain object goes through the loop as a flag, from the first time somebody asks (``same_object``).
+Where each came from is noted, and nothing is recorded for it. ``v is t`` then is a deferred output of the ``cond``:
+True at the end of the one path, False at that of the other. What a loop carries is another object in each iteration, so
+whether it is a certain one goes through the loop as a flag, from the first time somebody asks (``same_object``).
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def picture(session: Session) -> Picture:
 
 
 def require_unchanged(session: Session, before: Picture, what: str) -> None:
-    """Refuse a path that changed something unseen. ``before``: the picture taken when it began.
+    """Refuse a path that made a change which nothing journaled. ``before``: the picture taken when it began.
 
     Raises:
         TraceError: Something holds other items than before, after all journaled stores were undone.
@@ -112,7 +112,7 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
 
 
 def put_back(session: Session, before: Picture) -> None:
-    """Give everything that changed unseen what it held in the picture.
+    """Give everything that an unjournaled mutation changed what it held in the picture.
 
     Raises:
         TraceError: That cannot be: an iterator was advanced, or a buffer changed.
