@@ -110,9 +110,9 @@ class Flow:
 
     def name(self, position: int) -> str:
         """What a Block is called."""
-        if position < len(self.blocks) - 1 or (position == 0 and self.blocks):
-            return self.blocks[position]
-        return self.blocks[-1].format(position) if self.blocks else f"block {position}"
+        if not self.blocks:
+            return f"block {position}"
+        return self.blocks[min(position, len(self.blocks) - 1)].format(position)
 
 
 PLAIN = Flow()
