@@ -68,6 +68,8 @@ def is_ours(error: BaseException) -> bool:
         return True
     if isinstance(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
         return False
+    if type(error).__module__.startswith("torch._subclasses"):  # what only torch's stand-ins raise
+        return True
     say_as_eager(error)
     if isinstance(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
         return False

@@ -10,12 +10,13 @@ from tests.runtime.export.onnx.harness import check, refused
 
 SPECS = [InputSpec([None, 4], "float32", "x"), InputSpec([], "int64", "n")]
 CALLS = [(torch.arange(8.0).reshape(2, 4) - 3, torch.tensor(1)), (torch.arange(12.0).reshape(3, 4), torch.tensor(2))]
+SPREAD = pytest.mark.skipif(torch.__version__ < "2.13", reason="this PyTorch records more, which is refused")
 
 
 def views_of_views(x, n):
     y = x.clone()
     y[1:].t()[0] = 7
-    y.view(-1)[::3] += 10
+    y.view(-1)[::3] += 10  # before PyTorch 2.13, with a copy that is spread to the size that it has
     y.transpose(0, 1)[2, :1].mul_(-1)
     return y
 
@@ -85,7 +86,7 @@ def filled(x, n):
     return y, x.index_fill(1, torch.tensor([0]), 3), x.long().index_fill(1, torch.tensor([0]), 2)
 
 
-@pytest.mark.parametrize("function", [views_of_views, views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
+@pytest.mark.parametrize("function", [pytest.param(views_of_views, marks=SPREAD), views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
                                       on_a_path, indices, filled])
 def test_writes(function, tmp_path):
     check(function, tmp_path, SPECS, *CALLS)
