@@ -51,7 +51,7 @@ def test_programs_after_every_step(count: int, programs: Any, same_outcome: Any)
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(0, 60), pytest.param(range(10_000, 12_000), marks=pytest.mark.slow)], ids=["some", "many"]
+    "seeds", [range(0, 25), pytest.param(range(10_000, 12_000), marks=pytest.mark.slow)], ids=["some", "many"]
 )
 @pytest.mark.parametrize("level", ["full", "control_flow"])
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")

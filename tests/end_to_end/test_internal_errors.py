@@ -175,7 +175,7 @@ def test_every_function_of_the_tracer(capsys: pytest.CaptureFixture[str]) -> Non
     """A part of them here, each with the next kind of fault; all of them in the slow test."""
     found = called_while_tracing()
     kinds = itertools.cycle(FAULTS)
-    chosen = found[::12]
+    chosen = found[::24]
     for name, function in chosen:
         text = next(kinds)
         check(name, function, text if name.startswith("runtime") else ACTING_FAULTS[0])

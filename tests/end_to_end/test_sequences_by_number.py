@@ -167,10 +167,10 @@ def _outcome(case):
 
 
 def _sample(cases):
-    """Each operation of every second container, in one of the places."""
+    """Each operation of every sixth container, in one of the places."""
     rows = len(OPERATIONS) * len(PLACES)
     return [case for number, case in enumerate(cases)
-            if number % 3 == number // 3 % 3 and number // 3 % 2 == number // rows % 2]
+            if number % 3 == number // 3 % 3 and number // 3 % 6 == number // rows % 6]
 
 
 def _few(outcomes, share):

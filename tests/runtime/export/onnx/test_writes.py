@@ -86,8 +86,10 @@ def filled(x, n):
     return y, x.index_fill(1, torch.tensor([0]), 3), x.long().index_fill(1, torch.tensor([0]), 2)
 
 
-@pytest.mark.parametrize("function", [pytest.param(views_of_views, marks=SPREAD), views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
-                                      on_a_path, indices, filled])
+@pytest.mark.parametrize("function", [
+    pytest.param(views_of_views, marks=SPREAD), views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
+    on_a_path, indices, filled,
+])  # fmt: skip
 def test_writes(function, tmp_path):
     check(function, tmp_path, SPECS, *CALLS)
 
