@@ -10,13 +10,14 @@ TESTS ?=
 MATRIX ?=
 BENCH ?=
 
-.PHONY: help demo test lint types test-slow test-matrix bench clean
+.PHONY: help demo test lint types test-slow test-traced test-matrix bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo         set up .venv, train, save, reload and show a converted model"
 	@echo "make test         set up .venv, then lint, types and the default tests"
 	@echo "make test-slow    the tests marked slow"
+	@echo "make test-traced  the conformance suite while a debugger reads all frames, and under coverage"
 	@echo "make test-matrix  the default tests with the lowest, the pinned and the newest torch"
 	@echo "make bench        measure beside JAX, TensorFlow, ONNX Runtime and Paddle (installs them into .venv-bench)"
 	@echo "make clean        remove .venv and everything that was generated"
@@ -31,6 +32,12 @@ test: lint types
 test-slow: $(VENV)/.installed-dev
 	@echo "== slow tests: pytest, $(JOBS) processes"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m slow $(TESTS)
+
+test-traced: $(VENV)/.installed-dev $(VENV)/.installed-traced
+	@echo "== conformance suite: pytest while a trace function reads f_locals of all frames, $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests/conformance --frames
+	@echo "== conformance suite: pytest under coverage"
+	@$(BIN)/python -m coverage run --data-file=$(VENV)/.coverage -m pytest -q tests/conformance
 
 # MATRIX=newest (or lowest, pinned) runs one row of it; see scripts/test_matrix.py
 test-matrix: $(VENV)/.installed-dev

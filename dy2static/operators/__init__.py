@@ -13,6 +13,7 @@ from dy2static.operators.constructs.assert_stmt import assert_stmt
 from dy2static.operators.constructs.attempt import attempt, handling, outside
 from dy2static.operators.constructs.bool_ops import and_, not_, or_
 from dy2static.operators.constructs.catching import catching, passed
+from dy2static.operators.constructs.class_body import pythons
 from dy2static.operators.constructs.context import context
 from dy2static.operators.constructs.display import dict_of, set_of
 from dy2static.operators.constructs.escape import (
@@ -58,12 +59,11 @@ from dy2static.operators.values.subscript import del_item, item, set_item
 install()
 
 __all__ = [
-    "AssertionError", "Held", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
-    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of",
-    "errors", "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator",
-    "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item",
-    "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one",
-    "or_", "outside", "passed", "position", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of",
-    "slice", "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt",
-    "without_keys",
+    "AssertionError", "Held", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call", "catching",
+    "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of", "errors",
+    "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator", "handler",
+    "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks",
+    "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one", "or_", "outside", "passed",
+    "position", "positional", "pythons", "raise_stmt", "set_attr", "set_global", "set_item", "set_of", "slice",
+    "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -27,6 +27,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Attribute(Transformer):
+    class_bodies = True
+
     def visit_Attribute(self, node: gast.AST) -> Any:
         if is_operator(node):
             return node
@@ -38,7 +40,7 @@ class _Attribute(Transformer):
     def visit_Assign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) > 1 or not isinstance(target, gast.Attribute):
+        if self.in_class or len(node.targets) > 1 or not isinstance(target, gast.Attribute):
             return node
         return replace(
             "_d2s.set_attr(owner, name, value)",
@@ -48,6 +50,6 @@ class _Attribute(Transformer):
     def visit_Delete(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) > 1 or not isinstance(target, gast.Attribute):
+        if self.in_class or len(node.targets) > 1 or not isinstance(target, gast.Attribute):
             return node
         return replace("_d2s.del_attr(owner, name)", owner=target.value, name=constant(target.attr), origin=node)

@@ -38,14 +38,16 @@ Visitor = Callable[[Any, gast.AST], Any]
 
 
 class Transformer(gast.NodeTransformer):
-    """Visits the code that converts, blocks as lists; leaves out generators, class bodies, patterns and annotations.
+    """Visits the code that converts, blocks as lists; leaves out generators, patterns and annotations.
 
     A visitor of an expression may add statements to ``before``, where ``hoisting`` is True: they go before the
     statement that the expression stands in. Outside (in lambdas, comprehensions) there is no such place.
-    A transform of statements says that it visits no ``expressions``.
+    A transform of statements says that it visits no ``expressions``. One that visits what stands in ``class_bodies``
+    may make nothing but expressions there, and no functions: those do not see a class's names.
     """
 
     expressions = True
+    class_bodies = False
     _visitors: ClassVar[dict[type, Visitor | None]]
     """By class of node: the method that visits it; None where it is left as it is. Each transform has its own."""
 
@@ -65,6 +67,8 @@ class Transformer(gast.NodeTransformer):
         self.functions: list[gast.AST] = []
         self.before: list[gast.AST] = []
         self.hoisting = False
+        self.in_class = False
+        """Whether the current node stands in a class body, and in no function there."""
 
     @property
     def function(self) -> Any:
@@ -105,7 +109,8 @@ class Transformer(gast.NodeTransformer):
 
     def visit_FunctionDef(self, node: gast.AST) -> Any:
         if node is not self.context.root:
-            node.decorator_list = self.each(node.decorator_list)
+            if not self.in_class:
+                node.decorator_list = self.each(node.decorator_list)
             self._defaults(node)
         if converts(node):
             self.enter(node)
@@ -120,20 +125,20 @@ class Transformer(gast.NodeTransformer):
 
     def enter(self, node: gast.AST) -> None:
         """Visit the body of a function."""
-        outside, self.hoisting = self.hoisting, True
+        outside, self.hoisting, self.in_class = (self.hoisting, self.in_class), True, False
         self.functions.append(node)
         node.body = self.block(node.body)
         self.functions.pop()
-        self.hoisting = outside
+        self.hoisting, self.in_class = outside
 
     def visit_Lambda(self, node: gast.AST) -> Any:
         self._defaults(node)
         if converts(node):
-            outside, self.hoisting = self.hoisting, False
+            outside, self.hoisting, self.in_class = (self.hoisting, self.in_class), False, False
             self.functions.append(node)
             node.body = self.visit(node.body)
             self.functions.pop()
-            self.hoisting = outside
+            self.hoisting, self.in_class = outside
         return node
 
     def _comprehension(self, node: gast.AST) -> Any:
@@ -154,6 +159,11 @@ class Transformer(gast.NodeTransformer):
         node.decorator_list = self.each(node.decorator_list)
         node.bases = self.each(node.bases)
         node.keywords = self.each(node.keywords)
+        if self.class_bodies:
+            outside, self.hoisting, self.in_class = (self.hoisting, self.in_class), False, True
+            node.body = self.block(node.body)
+            self.hoisting, self.in_class = outside
+            return node
         for method in methods(node):
             if converts(method):
                 self.enter(method)

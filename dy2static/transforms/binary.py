@@ -33,6 +33,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Binary(Transformer):
+    class_bodies = True
+
     def visit_BinOp(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         text = _BINARY.get(type(node.op))

@@ -39,6 +39,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Call(Transformer):
+    class_bodies = True
+
     def visit_Call(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if is_operator(node.func) or self._is_direct(node) or (

@@ -24,6 +24,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Display(Transformer):
+    class_bodies = True
+
     def visit_Dict(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if all(isinstance(key, gast.Constant) for key in node.keys):

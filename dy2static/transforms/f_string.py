@@ -24,6 +24,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _FString(Transformer):
+    class_bodies = True
+
     def visit_JoinedStr(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if all(isinstance(value, gast.Constant) for value in node.values):

@@ -26,6 +26,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Starred(Transformer):
+    class_bodies = True
+
     def visit_Call(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not is_operator(node.func):

@@ -28,6 +28,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Subscript(TargetTransformer):
+    class_bodies = True
+
     def visit_Subscript(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not isinstance(node.ctx, gast.Load):
@@ -37,7 +39,7 @@ class _Subscript(TargetTransformer):
     def visit_Assign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) > 1 or not isinstance(target, gast.Subscript):
+        if self.in_class or len(node.targets) > 1 or not isinstance(target, gast.Subscript):
             return node
         key = self.as_value(target.slice)
         return replace("_d2s.set_item(owner, key, value)", owner=target.value, key=key, value=node.value, origin=node)
@@ -45,6 +47,6 @@ class _Subscript(TargetTransformer):
     def visit_Delete(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) > 1 or not isinstance(target, gast.Subscript):
+        if self.in_class or len(node.targets) > 1 or not isinstance(target, gast.Subscript):
             return node
         return replace("_d2s.del_item(owner, key)", owner=target.value, key=self.as_value(target.slice), origin=node)

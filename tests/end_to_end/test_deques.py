@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from dy2static import to_static
 from tests.oracle import check
 
 
@@ -70,3 +71,18 @@ def rotated_with_other_kinds(x):
 )
 def test_equal_eager(function: Any) -> None:
     check(function, *calls())
+
+
+def pops_at_an_index(x):
+    q = deque([x])
+    if x.sum() > 0:
+        q.append(x * 2)
+    return q.pop(0)
+
+
+def test_pop_takes_no_index():
+    with pytest.raises(TypeError) as eager:
+        pops_at_an_index(torch.ones(2))
+    with pytest.raises(TypeError) as converted:
+        to_static(pops_at_an_index)(torch.ones(2))
+    assert str(converted.value) == str(eager.value)

@@ -45,6 +45,7 @@ UNPACKED = [
     "a, b = xs; r = a, b", "a, *b, c = xs; r = a, b, c", "r = every(*xs)", "r = (*xs,)",
     "r = list(itertools.accumulate(xs))", "z = zip(xs, xs)\nr = list(z), list(z)", "r = str((xs, 1))",
     "xs[0:1] = [{item}, {item}]; r = len(xs)", "del xs[0]; r = len(xs)", "r = (lambda q: [1 for v in q])(xs)",
+    "r = xs < [{first}]",
 ]  # fmt: skip
 """What was wrong, without a word, before containers had a boundary."""
 

@@ -10,7 +10,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedIterator, StagedSequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.provenance import chosen
@@ -65,7 +67,8 @@ def _attribute(session: Session, obj: Any, path: str) -> Any:
 
 
 def _length_hint(session: Session, value: Any, default: Any = 0, /) -> Any:
-    if isinstance(value, StagedStr):
+    if isinstance(value, (StagedStr, StagedSequence)) and not isinstance(value, StagedIterator) or (
+            growing.is_growing(value)):
         operator.length_hint((), default)  # it says which default it does not take
         return call(len, value)
     return chosen.per_option(session, operator.length_hint, (value, default), {}, lambda given, named: chosen.foreign(
@@ -91,6 +94,8 @@ HANDLERS: list[tuple[Any, Any]] = [
     (operator.is_, _compared("is")), (operator.is_not, _compared("is not")), (operator.eq, _compared("==")),
     (operator.ne, _compared("!=")), (operator.truth, _apply(truth_of)),
     (operator.length_hint, _apply(_length_hint)),
+    *((getattr(operator, name), _apply(lambda session, f, /, *args, **kwargs: call(f, *args, **kwargs)))
+      for name in ("call",) if hasattr(operator, name)),  # since Python 3.11
     (operator.not_, _apply(lambda session, value, /: not_(value))),
     *((function, _binary(op)) for function, op in _BINARY.items()),
     *((function, _augmented(op)) for function, op in _AUGMENTED.items()),

@@ -19,6 +19,7 @@ import dataclasses
 import enum
 import functools
 import heapq
+import inspect
 import itertools
 import operator
 import types
@@ -63,6 +64,12 @@ COMPARING = tuple(getattr(module, name) for module, names in (
 ) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
 
+_IN_PLACE = (
+    "iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ixor",
+    "ior", "call",
+)
+"""Functions of ``operator`` that do what a statement, or a call, does."""
+
 _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
@@ -75,12 +82,15 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
         operator.floordiv, operator.mod, operator.pow, operator.lshift, operator.rshift, operator.and_, operator.or_,
         operator.xor, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.contains,
-        operator.getitem, operator.setitem, operator.delitem,
+        operator.getitem, operator.setitem, operator.delitem, operator.truth, operator.not_,
+        *(getattr(operator, name) for name in _IN_PLACE if hasattr(operator, name)),
+        inspect.isclass, inspect.isfunction, inspect.ismethod, inspect.ismodule, inspect.isbuiltin, inspect.isroutine,
+        inspect.isgenerator, inspect.isgeneratorfunction, inspect.iscoroutine, inspect.isawaitable,
         list.__new__, dict.__new__, deque.__new__,
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
-    Takes.GROWN: (sorted, heapq.nsmallest, heapq.nlargest),
+    Takes.GROWN: (sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
         contextlib.ExitStack,

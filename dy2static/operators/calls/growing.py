@@ -14,7 +14,7 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, any_staged
-from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import array, array_methods
@@ -73,6 +73,8 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
         raise refusal(session, f"tuple.{name}")
     if hasattr(kind, name):
         arity.require_fitting_method(kind, name, args, kwargs)
+    if kind is deque and name in ("pop", "popleft") and args:  # Python does not tell their signatures
+        theirs(getattr(deque(), name), *args)
     if name in ("copy", "__copy__") and not args:
         return array_methods.copy(target)
     if name == "__len__":

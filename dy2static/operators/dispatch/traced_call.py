@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import logging
+import operator
 import types
 import weakref
 from collections import deque
@@ -58,8 +59,11 @@ from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values import containers, unjournaled
 
-_ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
-"""Builtins that ask which object it is, or of what class, not what it holds."""
+_ABOUT_OBJECTS: tuple[Any, ...] = (
+    id, isinstance, type, callable, hasattr, getattr, setattr, delattr, operator.is_, operator.is_not,
+    operator.setitem, *((operator.call,) if hasattr(operator, "call") else ()),
+)  # fmt: skip
+"""Functions that ask which object it is, or of what class, not what it holds; that store it, or hand it on."""
 
 
 _STORING = frozenset({"append", "appendleft", "insert", "setdefault", "__setitem__", "__setattr__"})

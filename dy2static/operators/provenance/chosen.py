@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import queue
 import types
+import typing
 from collections import Counter, UserDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -106,7 +108,7 @@ def hashed(session: Session, keys: list[Any], build: Callable[[list[Any]], Any])
 
 
 def _look(f: Any) -> Look:
-    if isinstance(f, _KEY_WRAPPER):
+    if isinstance(f, _KEY_WRAPPER) or f is typing.cast:
         return _NOTHING
     if isinstance(f, type):
         return _of_class(f)
@@ -134,6 +136,8 @@ def _of_method(cls: type, name: str, first: int) -> Look:
         if name == "fromkeys":
             return ("keys", first)
         return ("key", first) if name in _BY_KEY else ("pairs", first) if name in _BY_PAIRS else _NOTHING
+    if cls is queue.SimpleQueue:  # it keeps what is put
+        return _NOTHING
     if issubclass(cls, (list, tuple, deque)):
         return ("key", first) if name in _BY_KEY else _NOTHING if name in _KEEPING_METHODS else _WHOLE
     return _ALL if _is_pure(cls) else _WHOLE

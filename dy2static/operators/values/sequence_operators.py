@@ -20,6 +20,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, any_stag
 from dy2static.operators.values import sequences_in_python
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 from runtime.tracer.recording import reads
+from runtime.tracer.values import structure
 
 NOT_DONE = object()
 """Python's own operator does it as well."""
@@ -132,6 +133,13 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
     if type(a) is not type(b) or type(a) not in (list, tuple) or not (
             any(map(growing.is_growing, (a, b))) or any(map(decides, (*a, *b)))):
         return NOT_DONE
+    for one, other in ((a, b), (b, a)):
+        grown = structure.growing(one)
+        if grown is not None and other and isinstance(grown.item, structure.Tensor) and grown.item.shape != ():
+            raise session.error(
+                f"a {type(one).__name__} of tensors whose length is only known while the Program runs is compared by "
+                "order, which asks which tensors its items are",
+                hint="Compare lengths, or what the tensors hold.", code="D2S253")
     return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
 
 

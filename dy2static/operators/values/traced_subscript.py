@@ -307,6 +307,11 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if growing.is_growing(obj) and python_method(obj, "__setitem__") is None:
         growing.write(session, obj, key, value)
         return
+    if isinstance(key, slice) and isinstance(obj, list) and (type(value) is not type(obj) or key.step not in (None, 1)):
+        value = containers.opened(value)
+        if isinstance(value, Choice):  # else what stands for its items would be put into the list, and stand alone
+            distribute(session, value, lambda option: write(session, obj, key, option))
+            return
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
         with growing.checked(session, obj, key):
             _store_at(session, obj, key, value)

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy
 
+from runtime.tracer.ambient.poison import Poison
+
 _SMALL = 1 << 16
 """Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
 _OVER_ITERATORS = (enumerate, zip, map, filter)
@@ -63,6 +65,8 @@ def is_iterator(value: Any) -> bool:
     kind = type(value)  # isinstance() would ask the object for its __class__
     if kind is types.GeneratorType:
         return True
+    if issubclass(kind, Poison):
+        return False
     steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
     return steps and not hasattr(value, "__dict__") and not isinstance(value, io.IOBase)
 

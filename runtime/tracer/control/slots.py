@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.ir import Location
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.control.branches import Names
 from runtime.tracer.control.loop_objects import Cell
 from runtime.tracer.python_state.journal import Place
@@ -124,7 +125,8 @@ def same_items(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
+        with keys_answer():
+            return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
     return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
 
 

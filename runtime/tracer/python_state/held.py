@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.poison import Key, Poison
 from runtime.tracer.numbers.scalars import Staged
 
 if TYPE_CHECKING:
@@ -34,21 +35,11 @@ class Held:
         return not isinstance(self.number, Staged) or session.visible(self.number.var)
 
 
-class _Poison:
+class _OfRow(Poison):
     __slots__ = ("row",)
 
     def __init__(self, row: Held) -> None:
         self.row = row
-
-    def __repr__(self) -> str:
-        if state.active() is not None:  # the text of what holds it
-            self.refuse()
-        return "<known while the Program runs>"
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # Python and torch ask any object for these
-            raise AttributeError(name)
-        self.refuse()
 
     def refuse(self, *args: Any) -> NoReturn:
         """What an operation on it raises.
@@ -62,16 +53,13 @@ class _Poison:
             hint="Read its items and attributes in the converted function.", code="D2S253")  # fmt: skip
 
 
-class RowKey(_Poison):
+class RowKey(_OfRow, Key):
     """The only key of a dict that is a row."""
 
     __slots__ = ()
 
-    def __hash__(self) -> int:
-        return id(self)
 
-
-class RowField(_Poison):
+class RowField(_OfRow):
     """What an attribute of an object holds that is a row."""
 
     __slots__ = ("name",)
@@ -83,22 +71,6 @@ class RowField(_Poison):
     def read(self) -> Any:
         """What the attribute is now."""
         return self.row.heap.get(state.current(), self.row.number, self.name)
-
-
-_OPERATORS = (
-    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
-    "xor",
-)  # fmt: skip
-for _name in (
-    *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),
-    "lt", "le", "gt", "ge", "bool", "len", "iter", "getitem", "contains", "call", "index", "int", "float",
-    "complex", "str", "format", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "reduce_ex", "copy",
-    "deepcopy", "array", "enter", "next", "fspath", "bytes",
-):  # fmt: skip
-    setattr(_Poison, f"__{_name}__", _Poison.refuse)
-for _name in ("eq", "ne", "hash"):
-    setattr(RowField, f"__{_name}__", _Poison.refuse)
-del _name
 
 
 def held_in(value: Any) -> Held | None:

@@ -21,6 +21,7 @@ import torch
 
 from runtime.ir import Location
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.python_state.held import held_in, keys_change
 from runtime.tracer.python_state.shared_items import require_own
 
@@ -240,20 +241,23 @@ def _content(owner: Any) -> Any:
         return owner.copy()
     kind = python_kind(owner)
     if issubclass(kind, dict):
-        return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
+        with keys_answer():
+            return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
     return frozenset(owner) if kind is set else list(kind.__iter__(owner))
 
 
 def _set_content(owner: Any, value: Any) -> None:
     kind = python_kind(owner)
     kind.clear(owner)
-    if issubclass(kind, dict):
+    if kind in (list, deque):
+        kind.extend(owner, value)
+        return
+    with keys_answer():
+        if kind is set:
+            set.update(owner, value)
+            return
         for key, item in value.items():
             kind.__setitem__(owner, key, item)
-    elif kind is set:
-        set.update(owner, value)
-    else:
-        kind.extend(owner, value)
 
 
 def _plain(owner: Any, method: str) -> Any:
@@ -277,7 +281,7 @@ class Journal:
         """Where in the source each place was first stored to."""
 
     def note(self, place: Place, joined: bool = False) -> None:
-        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
+        """Call before keys_answer to ``place``: remembers what it holds, in every open frame that has not seen it yet.
 
         ``joined``: what is stored is what paths or iterations have left there, which is no change.
         """

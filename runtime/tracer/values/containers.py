@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime.tracer.ambient import contents, objects, shown, state
+from runtime.tracer.ambient.poison import Key, keys_answer
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
 from runtime.tracer.python_state.journal import Place, python_kind
@@ -40,27 +41,15 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 
-class Several:
+class Several(Key):
     """What a container holds whose content is one of several; it stands as its only item while tracing."""
 
     __slots__ = ("choice",)
+    text = "<one of several contents>"
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
         """Of hidden containers."""
-
-    def __repr__(self) -> str:
-        if state.active() is not None:  # the text of what holds it
-            self.refuse()
-        return "<one of several contents>"
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # Python and torch ask any object for these
-            raise AttributeError(name)
-        self.refuse()
 
     def refuse(self, *args: Any) -> NoReturn:
         """What an operation on it raises.
@@ -72,9 +61,6 @@ class Several:
             "a container is used in code that is not converted, and what it holds differs between paths",
             hint="Give every path the same keys and kinds of items, or make a new one on each path.",
             code="D2S254")  # fmt: skip
-
-    __lt__ = __gt__ = __le__ = __ge__ = __bool__ = __len__ = __iter__ = __add__ = __radd__ = __mul__ = __rmul__ = refuse
-    __getitem__ = __call__ = __index__ = __int__ = __float__ = __str__ = __format__ = __contains__ = refuse
 
 
 def several(value: Any) -> Choice | None:
@@ -184,7 +170,8 @@ def put(session: Session, owner: Any, value: Any) -> None:
     if isinstance(value, Choice):
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
-        value = {marker: None} if isinstance(owner, dict) else [marker]
+        with keys_answer():
+            value = {marker: None} if isinstance(owner, dict) else [marker]
     session.journal.note(place, joined=True)
     place.set(value)
 

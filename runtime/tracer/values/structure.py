@@ -19,6 +19,7 @@ from runtime import torch_internals
 from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
 from runtime.tracer.ambient import objects, state
+from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain, same_plain
@@ -59,7 +60,7 @@ class Choice:
 Choice.__name__ = "StagedChoice"  # as Python's messages call it: see runtime.tracer.recording.faults
 
 
-class Growing:
+class Growing(Poison):
     """The content of a list, deque or tuple whose length is only known at run time; while tracing it is the only item
     there.
 
@@ -68,6 +69,7 @@ class Growing:
     """
 
     __slots__ = ("arrays", "item", "pool", "joined", "lost", "__weakref__")
+    text = "<items known while the Program runs>"
 
     def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
         self.arrays = variables
@@ -97,43 +99,22 @@ class Growing:
         """What is held now, as something that does not change."""
         return self
 
-    def __repr__(self) -> str:
-        if state.active() is not None:  # the text of what holds it
-            _read_as_item(self)
-        return "<items known while the Program runs>"
+    def refuse(self, *args: Any) -> NoReturn:
+        """What an operation on it raises.
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # Python and torch ask any object for these
-            raise AttributeError(name)
-        _read_as_item(self)
+        Raises:
+            TraceError: D2S253.
+        """
+        _read_as_item()
 
 
-def _read_as_item(*args: Any) -> NoReturn:
-    """What an operation on a ``Growing`` raises.
-
-    Raises:
-        TraceError: D2S253.
-    """
+def _read_as_item() -> NoReturn:
     raise state.current().error(
         "a list whose length is only known while the Program runs is compared by order, or read by code that is not "
         "converted",
         hint="Compare lengths; read its items by index or in a for loop of the converted function.",
         code="D2S253",
     )
-
-
-_OPERATORS = (
-    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
-    "xor",
-)  # fmt: skip
-for _name in (
-    *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),
-    "lt", "le", "gt", "ge", "eq", "ne", "hash", "bool", "len", "iter", "getitem", "contains", "call", "index", "int",
-    "float", "complex", "str", "format", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "reduce_ex",
-    "copy", "deepcopy", "array", "enter", "next", "fspath", "bytes",
-):  # fmt: skip
-    setattr(Growing, f"__{_name}__", _read_as_item)
-del _name
 
 
 class Row(Growing):
@@ -200,7 +181,7 @@ def growing(value: object) -> Growing | None:
         return None
     if len(items) > 1:  # made by Python's own +
         if any(type(item) is Row for item in items):  # it may have been changed since
-            _read_as_item(value)
+            _read_as_item()
 
         return _join_parts[0](items)
     found = items[0]

@@ -25,6 +25,7 @@ import torch
 
 from runtime.ir import Operand
 from runtime.tracer.ambient import objects, shown
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state import held
 from runtime.tracer.python_state.guards import is_plain
@@ -123,7 +124,8 @@ class Table:
         row = Held(self, number)
         session.has_rows = True
         if issubclass(kind, dict):
-            return kind({RowKey(row): None})
+            with keys_answer():
+                return kind({RowKey(row): None})
         value: Any = object.__new__(kind)
         for name in self.columns:
             object.__setattr__(value, name, RowField(row, name))
@@ -271,7 +273,8 @@ def _let_refer(session: Session, value: Any, row: Held) -> None:
     if type(value) is dict:
         session.journal.note(Place("content", value), joined=True)
         value.clear()
-        value[RowKey(row)] = None
+        with keys_answer():
+            value[RowKey(row)] = None
         return
     for name in objects.attributes(value):
         place = Place("attribute", value, name)

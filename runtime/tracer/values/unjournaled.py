@@ -20,6 +20,7 @@ import torch
 
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.objects import own_items, own_length
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
 
@@ -242,7 +243,8 @@ def _same(before: Any, after: Any) -> bool:
     if len(before) != len(after):
         return not isinstance(before, dict) and _grows(before, after)
     if isinstance(before, dict):
-        return all(key in after and after[key] is value for key, value in before.items())
+        with keys_answer():
+            return all(key in after and after[key] is value for key, value in before.items())
     return all(a is b for a, b in zip(before, after)) or _grows(before, after)
 
 
