@@ -361,3 +361,26 @@ def test_errors_with_memory_shared_are_eagers(call, tmp_path):
         module.f(torch.ones(3))
     with pytest.raises(RuntimeError, match=re.escape(str(eager.value))):
         dy2static.to_static(module.f)(torch.ones(3))
+
+
+OUT_OF_NOTHING: dict[str, Callable[[torch.Tensor], Any]] = {
+    "full": lambda out: torch.full((3,), 0.5, out=out),
+    "ones": lambda out: torch.ones(3, out=out),
+    "arange": lambda out: torch.arange(3.0, out=out),
+    "linspace": lambda out: torch.linspace(0, 1, 3, out=out),
+    "add": lambda out: torch.add(torch.ones(3), 1, out=out),
+}
+
+
+@pytest.mark.parametrize("needs", [True, False])
+@pytest.mark.parametrize("name", OUT_OF_NOTHING)
+def test_a_view_made_without_gradients(name: str, needs: bool) -> None:
+    """It has no node, so that autograd says of it what it says of a leaf."""
+    def function(x: torch.Tensor) -> Any:
+        p = x * 0.5
+        with torch.no_grad():
+            r = p[:]
+        OUT_OF_NOTHING[name](r)
+        return p * 1
+
+    check(function, (torch.tensor([1.0, -1.0, 2.0], requires_grad=needs),))

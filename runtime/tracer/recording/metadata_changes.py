@@ -264,7 +264,8 @@ def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
     own = session.inputs.own_variable(tensor)
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
-        return isinstance(tensor, torch.nn.Parameter)
+        without = any(not fixed.has_node and fixed.when.always for fixed in session.info(tensor).fixed)
+        return without or isinstance(tensor, torch.nn.Parameter)  # a view that was made without gradients has no node
     if own in session.inputs.undecided:  # what is said is the same
         return False
     session.inputs.leaves[own] = real.is_leaf
