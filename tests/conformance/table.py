@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conformance.suite import families
-from tests.conformance.uses.record import section
+from tests.conformance.uses import grown, record
 
 _PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
@@ -35,7 +35,7 @@ def page() -> str:
             result = f"refused with {code}" if code else "works"
             lines.append(f"| {construct.replace('|', chr(92) + '|')} | {count} | {result} |")
         lines.append("")
-    lines += section()
+    lines += [*record.section(), "", *grown.section()]
     return "\n".join(lines).rstrip() + "\n"
 
 

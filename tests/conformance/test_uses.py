@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.uses import record
+from tests.conformance.uses import grown, record
 from tests.conformance.uses.uses import OWNERS, TABLES, Use, every, outcomes
 
 _STEP = 149
@@ -44,6 +44,11 @@ def test_every_name_has_its_uses(table: str) -> None:
         if not name.startswith("_") and not _is_exception(getattr(owner, name)) and _is_function(owner, name)
     }  # fmt: skip
     assert names - TABLES[table].keys() == set()
+
+
+def test_the_record_of_lists_that_grew_has_every_use() -> None:
+    found = grown.read()
+    assert found.keys() == set(grown.every()) and "internal" not in found.values()
 
 
 def _is_exception(value: object) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -562,6 +563,7 @@ def _outcome(f: Any, x: torch.Tensor, y: torch.Tensor, kind: str) -> Any:
     start = eval(KINDS[kind][0], {"x": x, "y": y})
     try:
         torch.manual_seed(0)
+        random.seed(0)
         return f(x.clone(), y.clone(), list(start), collections.deque(start))
     except Exception as error:  # what eager raises is what is compared
         return error

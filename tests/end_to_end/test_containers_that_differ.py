@@ -273,3 +273,15 @@ def rows_of_several_in_a_loop(x):
 
 def test_rows_of_several_in_a_loop():
     check(rows_of_several_in_a_loop, *calls())
+
+
+def sets_among_items(x):
+    s, t = {1, 2}, {1, 2, 3}
+    if x.sum() > 0:
+        s.add(3)
+    return s in [[0], s], s in (s,), t in [[0], s], s not in [t], [s] == [t], (s, 1) == (t, 1)
+
+
+def test_sets_among_items():
+    """Two sets of which one has the mark of several contents are not compared as they are."""
+    check(sets_among_items, *calls())

@@ -80,9 +80,17 @@ def pops_at_an_index(x):
     return q.pop(0)
 
 
-def test_pop_takes_no_index():
+def stacked(x):
+    q = deque([x])
+    if x.sum() > 0:
+        q.append(x * 2)
+    return torch.stack(q, dim=0)
+
+
+@pytest.mark.parametrize("function", [pops_at_an_index, stacked])
+def test_what_takes_no_deque_or_index_raises_as_in_eager(function):
     with pytest.raises(TypeError) as eager:
-        pops_at_an_index(torch.ones(2))
+        function(torch.ones(2))
     with pytest.raises(TypeError) as converted:
-        to_static(pops_at_an_index)(torch.ones(2))
+        to_static(function)(torch.ones(2))
     assert str(converted.value) == str(eager.value)

@@ -202,6 +202,9 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     dim = given.get("dim", given.get("axis", 0))
     if name is None or set(given) - {"tensors", "dim", "axis"} or isinstance(dim, Staged):
         raise refusal(session, getattr(f, "__name__", str(f)))
+    if isinstance(given["tensors"], deque):  # torch takes none
+        theirs(f, *(deque() if arg is given["tensors"] else arg for arg in args), **{
+            name: deque() if arg is given["tensors"] else arg for name, arg in kwargs.items()})
     return array.join(session, name, given["tensors"], dim)
 
 

@@ -28,6 +28,8 @@ def is_open(value: Any, depth: int = 0) -> bool:
     """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
     if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several, RowKey)):
         return True
+    if isinstance(value, set):
+        return any(type(item) is containers.Several for item in value)
     if depth > _DEPTH or type(value) not in (list, tuple, dict):
         return False
     return any(is_open(item, depth + 1) for item in ((*value, *value.values()) if type(value) is dict else value))

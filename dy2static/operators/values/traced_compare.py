@@ -66,7 +66,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
             raise growing.refusal(session, "'in'")
         return found
     if isinstance(container, (list, tuple, deque)) and (
-            _holds_grown(value, container) or user_methods.holds_grown(session, value, container)):
+            _holds_grown(value, container) or user_methods.holds_grown(session, value, container)
+            or session.has_contents and any(isinstance(item, set) and equality.is_open(item) for item in container)):
         return equality.any_equal(session, container, value)
     if isinstance(container, _CONTAINERS) and _compares(value, container):
         return _any_equal(session, container, value)
