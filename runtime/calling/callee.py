@@ -85,6 +85,9 @@ class Callee:
         self._take_views(targets, values)
         for position in self.loose:
             values[position] = _attached(values[position], [*inputs, *params])
+        for effect in stores:
+            if effect.placed:
+                _without_base(values, effect.tree)
         built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
         stored = [
             (_place(effect, arguments, targets), build_tree(effect.tree, values, self.classes, built))
@@ -163,6 +166,14 @@ def loose_results(program: Program) -> tuple[int, ...]:
         position for position, var in enumerate(program.block.yields)
         if isinstance(var, Variable) and var not in own and isinstance(var.type, TensorType)
     )
+
+
+def _without_base(values: list[Any], tree: Any) -> None:
+    """Let a gradient be no view of what its formula gave, as where PyTorch puts one: its memory stays what it is."""
+    for leaf in tree_leaves(tree):
+        value = values[leaf.index]
+        if isinstance(value, torch.Tensor) and value._is_view():
+            values[leaf.index] = value.data
 
 
 def _place(effect: Effect, arguments: Arguments, targets: dict[Variable, Any]) -> Place:

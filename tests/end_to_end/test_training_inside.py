@@ -608,3 +608,27 @@ def test_the_gradient_of_what_the_caller_computed(function: Any) -> None:
             found.append((result.detach(), leaf.grad))
         for a, b in zip(*found):
             assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_gradient_that_is_placed_is_no_view(assigned: bool) -> None:
+    """What ``backward()`` puts there stands alone, what the user's code puts there is what that has."""
+    def step(net: torch.nn.Linear, x: torch.Tensor) -> Any:
+        loss = net(x).square().sum()
+        if assigned:
+            for p, grad in zip(net.parameters(), torch.autograd.grad(loss, list(net.parameters()))):
+                p.grad = grad
+        else:
+            loss.backward()
+        return loss, net.weight.grad
+
+    for function in (step, to_static(step)):
+        net = torch.nn.Linear(3, 4)
+        for _ in range(3):
+            _, grad = function(net, torch.ones(2, 3))
+            grads = [p.grad for p in net.parameters() if p.grad is not None]
+            assert grad is grads[0] and [one._is_view() for one in grads] == [assigned, assigned]
+            if not assigned:
+                for one in grads:
+                    one.detach_()  # what old training loops do before ``zero_()``
+            net.zero_grad()

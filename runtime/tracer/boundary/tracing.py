@@ -59,6 +59,8 @@ class Effect:
     location: Location | None = None
     target: Variable | None = None
     """The input, for an attribute of a tensor among the arguments."""
+    placed: bool = False
+    """Whether it is a gradient that the end of a backward pass put there."""
 
 
 @dataclass
@@ -331,7 +333,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         outputs.location = session.journal.first_stores.get(place)
-        effects.append(Effect(where, outputs.tree(new), path, outputs.location, target))
+        placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
+        effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))
     return effects
 
 

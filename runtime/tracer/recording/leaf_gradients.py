@@ -35,6 +35,8 @@ class Gradient:
         self.tensor, self.grad = tensor, grad
         self.retained = False
         """Whether ``retain_grad()`` asked for the gradient of a tensor that is no leaf."""
+        self.placed: torch.Tensor | None = None
+        """What the end of a backward pass put there, which is no view, whatever the formula gave."""
 
 
 class _Place:
@@ -157,7 +159,8 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
         for hook in first:
             more = _given_by(session, _call[0](hook, more), more)
         if before is None:
-            _store(session, place, _in_layout(session, tensor, more))
+            place.placed = _in_layout(session, tensor, more)
+            _store(session, place, place.placed)
         else:
             before.add_(more)
         for hook in last:
