@@ -34,7 +34,7 @@ from dy2static.operators.constructs.raise_stmt import raise_stmt
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.iteration.for_stmt import for_stmt
-from dy2static.operators.iteration.generator import Held, decided, fresh, generator, one_by_one, take
+from dy2static.operators.iteration.generator import Held, decided, fresh, generator, one_by_one, returned, take
 from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, unpack
 from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
@@ -64,6 +64,7 @@ __all__ = [
     "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator", "handler",
     "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks",
     "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one", "or_", "outside", "passed",
-    "position", "positional", "pythons", "raise_stmt", "set_attr", "set_global", "set_item", "set_of", "slice",
-    "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt", "without_keys",
+    "position", "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of",
+    "slice", "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt",
+    "without_keys",
 ]  # fmt: skip

@@ -138,9 +138,9 @@ class _Push(gast.NodeTransformer):
         return [*given, node]
 
     def visit_Return(self, node: gast.AST) -> Any:
-        if node.value is None or isinstance(node.value, gast.Constant):
+        if node.value is None or (isinstance(node.value, gast.Constant) and node.value.value is None):
             return gast.copy_location(gast.Return(None), node)
-        return [gast.copy_location(gast.Expr(node.value), node), gast.copy_location(gast.Return(None), node)]
+        return replace("return _d2s.returned(value)", value=node.value, origin=node)
 
     def _hand_over(self, value: gast.AST, origin: gast.AST) -> list[gast.AST]:
         return replace("if give(value):\n    return", give=self.give, value=value, origin=origin)

@@ -209,3 +209,21 @@ def test_so_does_that_of_a_file(pair: str, shape: Any, tmp_path: Path) -> None:
     static = to_static(function)
     static(*calls()[0])
     check_saved(function, static, tmp_path / "f", *calls())
+
+
+def put_elsewhere_by_each_iteration(x: torch.Tensor) -> Any:
+    """What ``r`` begins with looked like the list that the first attempt saw an iteration leave there."""
+    grown: list[torch.Tensor] = []
+    r = [x, x * 2]
+    box = [grown]
+    for _ in range(int((x > 0).sum())):
+        box[0] = grown
+        r = box[0]
+        grown = grown + [x * 3]
+    return grown, r, box, r is box[0]
+
+
+def test_a_list_that_turns_out_to_be_no_first_of_them() -> None:
+    for values in ([1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [1.0, 1.0, -1.0]):
+        check(put_elsewhere_by_each_iteration, (torch.tensor(values),))
+    check(put_elsewhere_by_each_iteration, (torch.tensor([-1.0, -2.0]),), (torch.tensor([1.0, 2.0]),))

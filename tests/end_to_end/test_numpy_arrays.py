@@ -110,8 +110,9 @@ UNTRIED = {"ldexp", "matvec", "vecmat", "isnat", "modf", "linalg.multi_dot", "li
 """Functions for which no pattern fits."""
 
 
+@pytest.mark.slow
 def test_counts():
-    """Runs last: how many calls of the table were the same, and how many refused."""
+    """Runs last, after all cases: how many calls of the table were the same, and how many refused."""
     print(dict(counts))
     assert counts["same"] > 3 * counts["refused"]
 

@@ -321,13 +321,32 @@ def _per_option(handler: Any) -> Any:
     """The handler, once for every value an argument may be."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for index in range(len(args)):
-            if isinstance(args[index], Choice):
-                return distribute(session, args[index], lambda option, index=index: apply(  # type: ignore[misc]
-                    session, (*args[:index], option, *args[index + 1:]), kwargs))
-        return handler(session, args, kwargs)
+        choice = next((arg for arg in args if isinstance(arg, Choice)), None)
+        if choice is None:
+            return handler(session, args, kwargs)
+        _require_one_way(session, choice, args)
+        same = [arg is choice or _is_same(arg, choice) for arg in args]  # given twice it is one value
+        return distribute(session, choice, lambda option: apply(
+            session, tuple(option if one else arg for one, arg in zip(same, args)), kwargs))
 
     return apply
+
+
+def _require_one_way(session: Session, choice: Choice, args: Sequence[Any]) -> None:
+    """Refuse an iterator that stands in several arguments which may be one of several each: every combination of what
+    they may be is traced, and would take items from it."""
+    iterators = {id(one) for one in choice.options if hasattr(type(one), "__next__")}
+    others = (arg for arg in args if isinstance(arg, Choice) and arg is not choice and not _is_same(arg, choice))
+    if iterators and any(id(one) in iterators for arg in others for one in arg.options):
+        raise session.error(
+            "an iterator is given twice, by two variables that may each be one of several", code="D2S266",
+            hint="Give the same variable twice, or make a list of the items before.")
+
+
+def _is_same(value: Any, choice: Choice) -> bool:
+    """Whether a value is the same one of several as another is, whichever that is."""
+    return isinstance(value, Choice) and value.selector.var is choice.selector.var and (
+        len(value.options) == len(choice.options) and all(map(operator.is_, value.options, choice.options)))
 
 
 def _later(handler: Any) -> Any:

@@ -44,6 +44,13 @@ def remember(session: Session, made: Generator[Any, Any, Any], run: Callable[[Gi
     known.generators[made] = run, session.journal.frames[-1], known.made
 
 
+def returned(value: Any) -> None:
+    """Note what a generator returns whose consumer runs in it: ``next()`` says so where there is no item."""
+    session = active()
+    if session is not None:
+        memo(session).returned = value, session.scope
+
+
 def fresh(value: Any) -> Any:
     """The value of a call that stands where it is consumed: ``for v in gen(x)``, ``any(gen(x))``.
 

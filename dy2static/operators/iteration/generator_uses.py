@@ -13,7 +13,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.iteration.traced_for import drive
-from dy2static.operators.provenance.provenance import note_content_write
+from dy2static.operators.provenance.provenance import memo, note_content_write
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
 from runtime.tracer.control import cond as tracer_cond
@@ -114,6 +114,12 @@ def first(session: Session, source: Any, *default: Any) -> Any:
 
     drive(session, source, body, lambda: cells.values[1], cells.names)
     value, missing = cells.values
+    returned = memo(session).gave_back
+    if returned is not None and not default and missing is not False:
+        if isinstance(missing, Staged) or returned[1] is not session.scope:
+            raise session.error(
+                "next() of a generator that returns a value, and only the run knows whether it has an item first",
+                hint="Give next() a default, or take the items with a for loop.", code="D2S266")
 
     def found() -> Any:
         return settle(session, value, Undefined, "StopIteration", "") if isinstance(value, Choice) else value
@@ -124,7 +130,7 @@ def first(session: Session, source: Any, *default: Any) -> Any:
         return found()
     if default:
         return default[0]
-    raise StopIteration
+    raise StopIteration(*(returned[:1] if returned is not None else ()))
 
 
 def enumerated(session: Session, source: Any, start: Any) -> Generator[Any, None, None]:

@@ -375,11 +375,13 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
             session.surrounding = inner
         return session.scalar("not_", going) if isinstance(going, Staged) else not going
 
-    run = memo(session).generators[source][0]
+    known = memo(session)
+    run = known.generators[source][0]
     source.close()
     if test is not None:
-        memo(session).left.add(source)
-    memo(session).running.add(source)
+        known.left.add(source)
+    known.running.add(source)
+    before, known.returned = known.returned, None
     session.surrounding = (*outer, names)
     try:
         run(give)
@@ -389,4 +391,5 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
         raise RuntimeError("generator raised StopIteration") from error
     finally:
         session.surrounding = outer
-        memo(session).running.discard(source)
+        known.running.discard(source)
+        known.gave_back, known.returned = known.returned, before

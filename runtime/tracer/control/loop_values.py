@@ -190,8 +190,12 @@ class LoopValues:
         """Lists of variables that had one place each, as long as it was not known what else the loop changes."""
         for slot, start, out in zip(self.slots, starts, self.outs):
             carried = slot.carried
-            if isinstance(carried, structure.Made) and carried.cell in gone:
+            options = carried.options if isinstance(carried, structure.Options) else (carried,)
+            if any(isinstance(one, structure.Made) and one.cell in gone for one in options):
                 carried = start
+                for one in options:
+                    if not (isinstance(one, structure.Made) and one.cell in gone):
+                        carried = unification.unify(session, carried, one, context)
             if out is None and slot.cell is not None:  # no object of this iteration
                 self.next_slots.append(slot)
                 continue
