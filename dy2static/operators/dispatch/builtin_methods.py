@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 from dy2static.operators.builtins import comparing_methods
+from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
@@ -25,6 +26,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import containers, unjournaled
 from runtime.tracer.values.identities import Identity
@@ -64,6 +66,10 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call, session, f))
 
 
+_EMPTY = frozenset({list, tuple, dict, set, frozenset, deque, str, int, float, bool})
+"""Classes that make something which holds nothing."""
+
+
 def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a dict that others hold by reference; its views show what it holds whenever they are read."""
     if f.__name__ in VIEWS.values():
@@ -85,6 +91,9 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             arg.refuse()
     if unbound and args:  # list.append(items, x)
         owner = args[0]
+        kind = eager_type(owner)
+        if not issubclass(kind, f.__objclass__) and kind in _EMPTY:
+            theirs(f, kind())  # of another class: Python says so
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, f, args, kwargs)
     if isinstance(owner, (*CONTAINERS, str)):
