@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -203,3 +205,16 @@ def test_refused(name, code):
     with pytest.raises(dy2static.Dy2StaticError) as caught:
         dy2static.to_static(globals()[name])(*CALLS[1])
     assert caught.value.code == code and caught.value.location is not None
+
+
+def test_two_stars_before_a_set_that_differs() -> None:
+    def function(x: torch.Tensor) -> Any:
+        names = {"a"}
+        if x.sum() > 0:
+            names.add("b")
+        try:
+            return dict(**names)
+        except TypeError as error:
+            return "must be a mapping, not set" in str(error)
+
+    check(function, (torch.ones(3),), (-torch.ones(3),))

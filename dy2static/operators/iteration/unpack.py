@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -160,7 +161,7 @@ def keywords(value: Any) -> Any:
 
 
 _numbers = itertools.count()
-_NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, type(None))
+_NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, set, frozenset, deque, type(None))
 
 
 def star_of_list(value: Any) -> Any:
