@@ -7,6 +7,7 @@ come by such a view, every way to write its base and every use, against eager.
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -143,3 +144,31 @@ def test_as_eager(made, written, used, fresh):
     for needs in (True, False):
         calls = [(torch.tensor([1.0, 2.0, -3.0], requires_grad=needs), torch.tensor(y)) for y in ys]
         check(f, *calls, paths=("program",), none_is_zero=True)
+
+
+def a_view_of_what_was_detached(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """Writing ``q`` gives what was detached from it no history, and so takes none behind the back of its views."""
+    p, q = x * 0.5, y * 2
+    with torch.no_grad():
+        r = q.detach()
+        for _ in range(int((p > 0).sum())):
+            p = r.view(3)
+    r[0] = p[2]
+    q[::2] = 0.5
+    return p * 1, q * 1, r * 1
+
+
+def a_view_or_a_view_of_what_was_detached(x: torch.Tensor, y: torch.Tensor) -> Any:
+    q = y * 2
+    with torch.no_grad():
+        v = q.view(3)
+        if x.sum() > 0:
+            v = q.detach().view(3)
+    q[::2] = 0.5
+    return v * 1, q * 1
+
+
+@pytest.mark.parametrize("function", [a_view_of_what_was_detached, a_view_or_a_view_of_what_was_detached])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_was_detached(function: Any, sign: float) -> None:
+    check(function, (torch.full((3,), sign, requires_grad=True), torch.ones(3, requires_grad=True)))

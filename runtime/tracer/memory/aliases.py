@@ -262,8 +262,9 @@ class _Update:
         self.reached: dict[Storage, PathCondition] = {source: ALWAYS}
         """When the write reached each storage, as far as the content has gone."""
         histories = [info for info in infos if info.storage is source and info.requires_grad]
-        self.history = any_of(map(needed, histories)) if torch.is_grad_enabled() else NEVER
-        """When what was written has a history."""
+        history = any_of(map(needed, histories)) if torch.is_grad_enabled() else NEVER
+        self.arrived: dict[Storage, PathCondition] = {source: history}
+        """When the history of what was written came to a storage."""
         self.behind: dict[Storage, PathCondition] = {}
         """When it reached a storage without that."""
 
@@ -364,12 +365,15 @@ class _Update:
         return flag
 
     def _leave_behind(self, alias: Alias, source: Storage, target: Storage, carries: bool) -> None:
-        """A view that was made without gradients does not get the history that its base has now."""
+        """A view that was made without gradients does not get the history that its base has now; what was detached is
+        none of it, and neither are views of that."""
         if any(step.detaches for step in alias.steps):
             return
-        behind = self.behind.get(source, NEVER)
+        behind, arrived = self.behind.get(source, NEVER), self.arrived.get(source, NEVER)
         if carries and any(map(self.session.is_apart, alias.steps)):
-            behind |= self.reached[source] & self.history
+            behind |= self.reached[source] & arrived
+        elif not arrived.never:
+            self.arrived[target] = self.arrived.get(target, NEVER) | (arrived & alias.when)
         if behind.never:
             return
         self.behind[target] = self.behind.get(target, NEVER) | (behind & alias.when)
