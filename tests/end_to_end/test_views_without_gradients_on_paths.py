@@ -168,7 +168,54 @@ def a_view_or_a_view_of_what_was_detached(x: torch.Tensor, y: torch.Tensor) -> A
     return v * 1, q * 1
 
 
-@pytest.mark.parametrize("function", [a_view_of_what_was_detached, a_view_or_a_view_of_what_was_detached])
+def a_view_that_was_detached_on_a_path_again(x: torch.Tensor, y: torch.Tensor) -> Any:
+    """To autograd what was detached is no view, whatever it is detached from."""
+    q = x * 0.5
+    with torch.no_grad():
+        p = q[:].detach()
+    u = y * 2
+    if u.sum() > 0:
+        p = p.detach()
+    p += u
+    return p * 1
+
+
+def a_view_of_what_was_detached_or_that(x: torch.Tensor, y: torch.Tensor) -> Any:
+    r = (x * 0.5).detach()
+    with torch.no_grad():
+        v = r.view(3)
+    if y.sum() > 0:
+        v = v.detach()
+    v += y * 2
+    return v * 1
+
+
+def a_view_or_what_was_detached_from_it(x: torch.Tensor, y: torch.Tensor) -> Any:
+    q = x * 0.5
+    with torch.no_grad():
+        v = q.view(3)
+        if y.sum() > 0:
+            v = v.detach()
+        v = v[:]
+    q += 1
+    return v * 1, q * 1
+
+
+def one_of_several_or_what_was_detached_from_it(x: torch.Tensor, y: torch.Tensor) -> Any:
+    a = (x * 0.5).split(2)[0]
+    d = a.detach()
+    if y.sum() > 0:
+        d = a
+    d += 1
+    return d * 1
+
+
+@pytest.mark.parametrize("function", [
+    a_view_of_what_was_detached, a_view_or_a_view_of_what_was_detached, a_view_that_was_detached_on_a_path_again,
+    a_view_of_what_was_detached_or_that, a_view_or_what_was_detached_from_it,
+    one_of_several_or_what_was_detached_from_it,
+], ids=lambda function: function.__name__)  # fmt: skip
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_was_detached(function: Any, sign: float) -> None:
-    check(function, (torch.full((3,), sign, requires_grad=True), torch.ones(3, requires_grad=True)))
+    for other in (1.0, -1.0):
+        check(function, (torch.full((3,), sign, requires_grad=True), torch.full((3,), other, requires_grad=True)))

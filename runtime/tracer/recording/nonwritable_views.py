@@ -38,6 +38,8 @@ _SEVERAL = {
 
 def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) -> tuple[FixedView, ...]:
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
+    if step.detaches:  # to autograd it is no view
+        return ()
     off = session.is_apart(step) and not step.detaches
     several = step.name in _SEVERAL and not off
     output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
