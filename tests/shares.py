@@ -256,6 +256,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_unknown_sizes.py::test_a_size_that_may_be_one": 7,
     "tests/end_to_end/test_unknown_sizes.py::test_subscripts_out_of_range": 5,
     "tests/end_to_end/test_unpacking_of_several.py::test_equal_eager": 10,
+    "tests/end_to_end/test_unread_errors_of_dtypes.py::test_they_raise": 12,
     "tests/end_to_end/test_unread_results.py::test_operators_raise_though_nothing_reads_their_results": 16,
     "tests/end_to_end/test_unread_results.py::test_python_raises_though_nothing_reads_its_results": 12,
     "tests/end_to_end/test_uses_of_lists_of_lists.py::test_uses": 32,

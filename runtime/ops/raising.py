@@ -169,7 +169,10 @@ def _pointwise(op: Operator, types: list[Any]) -> bool:
     packet = op.name.split(".")[1]
     wholly = all(type_.dtype in _FLOATS or (packet == "where" and type_.dtype == torch.bool) for type_ in types)
     fits = wholly if packet not in _ON_NUMBERS else all(type_.dtype in _NUMBERS | {torch.bool} for type_ in types)
-    logical = packet not in ("sub", "rsub", "neg") or all(type_.dtype is not torch.bool for type_ in types)
+    logical = packet not in ("sub", "rsub", "neg", "abs") or (
+        all(type_.dtype is not torch.bool for type_ in types) and not any(type(arg) is bool for arg in op.args))
+    scaled = op.kwargs.get("alpha", 1)  # True is for tensors of bools alone, and a float is not for whole numbers
+    logical = logical and (type(scaled) is int or (type(scaled) is float and wholly) or isinstance(scaled, Variable))
     numbers = all(
         type_.kind in ("float", "bool") and wholly
         for type_ in (var.type for var in op.inputs) if isinstance(type_, ScalarType)
