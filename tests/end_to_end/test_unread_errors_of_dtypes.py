@@ -14,8 +14,8 @@ from dy2static import to_static
 
 DTYPES = [torch.float32, torch.float64, torch.int64, torch.int32, torch.bool, torch.float16, torch.uint8,
           torch.complex64]  # fmt: skip
-ALONE = ("neg", "abs", "clone", "isnan", "logical_not", "sum", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin", "tanh",
-         "sigmoid", "relu", "erf", "mean", "square", "sign", "floor", "ceil", "isinf", "isfinite")  # fmt: skip
+ALONE = ("neg", "abs", "clone", "isnan", "logical_not", "sum", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin",
+         "tanh", "sigmoid", "relu", "erf", "mean", "square", "sign", "floor", "ceil", "isinf", "isfinite")  # fmt: skip
 WITH_NUMBERS = ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge", "div", "pow")
 PAIRS = (*WITH_NUMBERS, "maximum", "minimum", "logical_and", "logical_or", "rsub")
 NUMBERS = (2, 0, -1, 1.5, True)
