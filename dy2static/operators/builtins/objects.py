@@ -67,6 +67,7 @@ def eager_type(value: Any) -> type:
 
 def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     value, classes = args
+    value = session.itself(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _isinstance(session, (option, classes), {}))
     if held_choice(classes) is not None:

@@ -15,6 +15,7 @@ import torch
 from dy2static.operators.provenance.provenance import note_attribute_read
 from dy2static.operators.shared.staging import MISSING, Session
 from runtime import torch_internals
+from runtime.tracer.ambient.state import active
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
@@ -23,7 +24,11 @@ from runtime.tracer.recording import leaf_gradients
 from runtime.tracer.recording.interceptor import OF_DTYPES
 from runtime.tracer.values import structure
 
-eager_class = torch_internals.eager_class
+
+def eager_class(tensor: torch.Tensor) -> type:
+    """What ``type(tensor)`` is in eager, where an operator may have given back the tensor that it was given."""
+    session = active()
+    return torch_internals.eager_class(tensor if session is None else session.itself(tensor))
 _OF_THE_OBJECT = frozenset({
     "__dict__", "__weakref__", "_cdata", "const_data_ptr", "_version", "_python_dispatch", "__getstate__", "__dir__",
     "__reduce__", "_backward_hooks", "_base",

@@ -232,6 +232,8 @@ class Watcher(torch_internals.TorchFunctionMode):
             return gradients.needed(session, tensor)
         if attribute in OF_DTYPES and session.unconverted:
             session.note_dtype(tensor)
+        if attribute in ("is_leaf", "grad_fn"):
+            tensor = session.itself(tensor)  # what ``+p`` gave is the parameter
         if attribute == "is_leaf" and session.knows(tensor):
             return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):
