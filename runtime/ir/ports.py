@@ -91,4 +91,4 @@ def _without(values: Sequence[Any], positions: set[int | None]) -> tuple[Any, ..
     return tuple(value for position, value in enumerate(values) if position not in positions)
 
 
-__all__ = ["drop_ports", "flow_of", "handed_in", "is_path", "passed"]
+__all__ = ["drop_ports", "flow_of", "handed_in", "hands_on", "is_path", "passed"]

@@ -172,13 +172,17 @@ def _pointwise(op: Operator, types: list[Any]) -> bool:
     logical = packet not in ("sub", "rsub", "neg", "abs") or (
         all(type_.dtype is not torch.bool for type_ in types) and not any(type(arg) is bool for arg in op.args))
     scaled = op.kwargs.get("alpha", 1)  # True is for tensors of bools alone, and a float is not for whole numbers
-    logical = logical and (type(scaled) is int or (type(scaled) is float and wholly) or isinstance(scaled, Variable))
+    logical = logical and (type(scaled) is int or (type(scaled) is float and wholly) or _is_float(scaled))
     numbers = all(
         type_.kind in ("float", "bool") and wholly
         for type_ in (var.type for var in op.inputs) if isinstance(type_, ScalarType)
     )  # fmt: skip
     known = all(isinstance(var.type, (TensorType, ScalarType)) for var in op.inputs)
     return known and fits and logical and numbers and _broadcast([type_.shape for type_ in types])
+
+
+def _is_float(operand: Operand) -> bool:
+    return isinstance(operand, Variable) and isinstance(operand.type, ScalarType) and operand.type.kind == "float"
 
 
 def _broadcast(shapes: list[Any]) -> bool:

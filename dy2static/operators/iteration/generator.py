@@ -157,6 +157,6 @@ def generator_of(session: Session, iterable: Any) -> Any:
 
 
 __all__ = [
-    "Held", "decided", "fresh", "generator", "is_fresh", "is_unheld", "one_by_one", "remember", "require_not_left",
-    "take", "generator_of",
+    "Held", "decided", "fresh", "generator", "is_fresh", "is_unheld", "generator_of", "one_by_one", "remember",
+    "require_not_left", "returned", "take",
 ]  # fmt: skip

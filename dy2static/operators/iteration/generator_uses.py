@@ -13,7 +13,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.iteration.traced_for import drive
-from dy2static.operators.provenance.provenance import memo, note_content_write
+from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
 from runtime.tracer.control import cond as tracer_cond
@@ -112,9 +112,8 @@ def first(session: Session, source: Any, *default: Any) -> Any:
     def body(item: Any) -> None:
         cells.values[:] = item, False
 
-    drive(session, source, body, lambda: cells.values[1], cells.names)
+    returned = drive(session, source, body, lambda: cells.values[1], cells.names)
     value, missing = cells.values
-    returned = memo(session).gave_back
     if returned is not None and not default and missing is not False:
         if isinstance(missing, Staged) or returned[1] is not session.scope:
             raise session.error(

@@ -343,23 +343,28 @@ def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
 
 
 def drive(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
-          names: Names) -> None:
+          names: Names) -> Any:
     """``for item in source: body(item)``, left when ``test()`` is false after an item; ``source`` is alone.
 
-    ``names``: the local variables that ``body`` changes; they take part in what the generator stages.
+    ``names``: the local variables that ``body`` changes; they take part in what the generator stages. Gives what a
+    generator that surely ran has returned, and the scope in which it did; None where it returned nothing.
     """
     if not inspect.isgenerator(source) or source not in memo(session).generators:
         traced_for(session, source, test, body, names, None, alone=True)
-        return
+        return None
+
+    def push() -> None:
+        _push(session, source, body, test, names)
+
     going = truth_of(session, test()) if test is not None else True
     if isinstance(going, Staged):
-        tracer_cond.cond(session, going, lambda: _push(session, source, body, test, names), lambda: None, names)
-    elif going:
-        _push(session, source, body, test, names)
+        tracer_cond.cond(session, going, push, lambda: None, names)
+        return None
+    return _push(session, source, body, test, names) if going else None
 
 
 def _push(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
-          names: Names) -> None:
+          names: Names) -> Any:
     outer = session.surrounding
     consumer: list[BaseException] = []
 
@@ -392,4 +397,5 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
     finally:
         session.surrounding = outer
         known.running.discard(source)
-        known.gave_back, known.returned = known.returned, before
+        found, known.returned = known.returned, before
+    return found

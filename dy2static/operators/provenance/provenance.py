@@ -67,8 +67,6 @@ class Memo:
     """Iterators that the expression which made them hands to a consumer, until that takes them (see ``fresh``)."""
     returned: Any = None
     """What the generator has returned whose consumer is being run, and the scope in which it did."""
-    gave_back: Any = None
-    """The same of the one whose consumer was run last."""
     streams: dict[str, Any] = field(default_factory=dict)
     """Where the random generators of Python and NumPy are that all share, as far as the trace knows."""
     checkpointed: int = 0

@@ -24,11 +24,6 @@ from runtime.tracer.recording import leaf_gradients
 from runtime.tracer.recording.interceptor import OF_DTYPES
 from runtime.tracer.values import structure
 
-
-def eager_class(tensor: torch.Tensor) -> type:
-    """What ``type(tensor)`` is in eager, where an operator may have given back the tensor that it was given."""
-    session = active()
-    return torch_internals.eager_class(tensor if session is None else session.itself(tensor))
 _OF_THE_OBJECT = frozenset({
     "__dict__", "__weakref__", "_cdata", "const_data_ptr", "_version", "_python_dispatch", "__getstate__", "__dir__",
     "__reduce__", "_backward_hooks", "_base",
@@ -42,6 +37,12 @@ _BUILTINS: dict[tuple[str, int], Any] = {
     ("__setattr__", 2): setattr, ("__delattr__", 1): delattr, ("__getattribute__", 1): getattr,
 }  # fmt: skip
 """Methods, with so many arguments, that do what a function of Python's does."""
+
+
+def eager_class(tensor: torch.Tensor) -> type:
+    """What ``type(tensor)`` is in eager, where an operator may have given back the tensor that it was given."""
+    session = active()
+    return torch_internals.eager_class(tensor if session is None else session.itself(tensor))
 
 
 def read(session: Session, tensor: torch.Tensor, name: str) -> Any:

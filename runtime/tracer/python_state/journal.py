@@ -281,7 +281,7 @@ class Journal:
         """Where in the source each place was first stored to."""
 
     def note(self, place: Place, joined: bool = False) -> None:
-        """Call before keys_answer to ``place``: remembers what it holds, in every open frame that has not seen it yet.
+        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
 
         ``joined``: what is stored is what paths or iterations have left there, which is no change.
         """

@@ -40,7 +40,7 @@ def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) ->
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     if step.detaches:  # to autograd it is no view
         return ()
-    off = session.is_apart(step) and not step.detaches
+    off = session.is_apart(step)
     several = step.name in _SEVERAL and not off
     output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
     return _made(source, source.storage.value, output, needs and not off, several, several or off)

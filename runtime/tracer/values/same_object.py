@@ -6,7 +6,6 @@ that no join made, which are one or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.ir import Operand
@@ -29,7 +28,7 @@ def may_be_one(session: Session, a: Any, b: Any) -> Decision:
         return "same"
     if origins.known(a) is None and origins.known(b) is None:
         return "other"
-    return _decide(origins.of(a), origins.of(b), set())
+    return _decide(origins.of(a), origins.of(b))
 
 
 def identical(session: Session, a: Any, b: Any) -> Any:
@@ -67,7 +66,7 @@ def _refusal(session: Session, what: str) -> Exception:
 
 def _flag(session: Session, a: Origin | None, b: Origin | None) -> Any:
     """Whether two are one object, computed where the trace stands."""
-    found = _decide(a, b, set())
+    found = _decide(a, b)
     if found == "unknown":
         raise _refusal(session, "'is' compares two tuples, or other objects that cannot be changed, of which one is")
     if found != "open" or a is None or b is None:
@@ -144,8 +143,32 @@ def _in_loop(a: Left, b: Origin) -> Origin:
     return b.carried if isinstance(b, Left) and b.carried.loop is a.carried.loop else b
 
 
-def _decide(a: Origin | None, b: Origin | None, asked: set[tuple[Origin, Origin]]) -> Decision:
-    """What is known while tracing; ``asked``: what is being decided, which says nothing new when it comes up again."""
+def _decide(a: Origin | None, b: Origin | None) -> Decision:
+    """What is known while tracing: all that the two may be is looked at once, in however many ways it is reached."""
+    found: set[Decision] = set()
+    seen: set[tuple[Origin, Origin]] = set()
+    todo: list[tuple[Origin | None, Origin | None]] = [(a, b)]
+    while todo and "unknown" not in found:
+        one, other = todo.pop()
+        if one is not None and other is not None and one is not other:
+            one, other = _newest_first(one, other)
+            if (one, other) in seen:
+                continue
+            seen.add((one, other))
+        answer = _answer(one, other)
+        if isinstance(answer, str):
+            found.add(answer)
+        else:
+            todo += answer
+    if "unknown" in found:
+        return "unknown"
+    if len(found) > 1:
+        return "open"
+    return found.pop() if found else "circular"
+
+
+def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin | None, Origin | None]]:
+    """Whether two are one, or what has to be one for that; of two that joins made ``a`` is the later one."""
     if a is None or b is None:  # there is nothing that could be asked for
         return "other"
     if a is b:
@@ -153,35 +176,21 @@ def _decide(a: Origin | None, b: Origin | None, asked: set[tuple[Origin, Origin]
     if isinstance(b, OneOf):
         a, b = b, a
     if isinstance(a, OneOf):
-        return _all(_decide(option, b, asked) for option in a.options)
+        return [(option, b) for option in a.options]
     if type(a) is Origin or type(b) is Origin:
         return "unknown"
-    a, b = _newest_first(a, b)
-    if (a, b) in asked:
-        return "circular"
-    asked = {*asked, (a, b)}
     if isinstance(a, Joined):
-        return _all(_decide(mine, other, asked) for mine, other in _by_path(a, b))
+        return _by_path(a, b)
     if isinstance(a, Left):
         made_inside = isinstance(b, Itself) and a.carried.loop in b.inside
-        return "unknown" if made_inside else _decide(a.carried, _in_loop(a, b), asked)
+        return "unknown" if made_inside else [(a.carried, _in_loop(a, b))]
     if not isinstance(a, Carried):
         return "other"
     if isinstance(b, Itself) and a.loop in b.inside:
         return "unknown" if b.constant else "other"
     if a.loop.op is None:
         return "open"
-    pairs = [(a.first, _of_loop(a, b, "first")), (a.next, _of_loop(a, b, "next"))]
-    return _all(_decide(mine, other, asked) for mine, other in pairs)
-
-
-def _all(found: Iterable[Decision]) -> Decision:
-    kinds = {*found} - {"circular"}
-    if "unknown" in kinds:
-        return "unknown"
-    if len(kinds) > 1:
-        return "open"
-    return kinds.pop() if kinds else "circular"
+    return [(a.first, _of_loop(a, b, "first")), (a.next, _of_loop(a, b, "next"))]
 
 
 __all__ = ["identical", "is_joined", "may_be_one", "require_one"]
