@@ -261,7 +261,7 @@ def _written(op: Operator) -> tuple[Variable, ...]:
 def _viewed(op: Operator) -> tuple[Variable, ...]:
     """Those whose memory the results are, or may be, as of ``reshape``: a copy of it may be written as well."""
     overload = resolve(op.name)
-    may_be = _packet(overload) in corrections.MAYBE_VIEWS
+    may_be = _packet(overload) in corrections.MAYBE_VIEWS or _packet(overload) in corrections.ALIASES
     if not may_be and not is_view(overload, op.args, op.kwargs) and not _declared_writes(overload):
         return ()
     return tuple(_named(op, may_alias(overload, op.args, op.kwargs)))

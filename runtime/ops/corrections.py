@@ -85,6 +85,7 @@ ALIASES: dict[str, Hidden] = {
     "aten.alpha_dropout": Hidden(("input",), _keeps),
     "aten.feature_alpha_dropout": Hidden(("input",), _keeps),
     "aten.sparse_coo_tensor": Hidden(("indices", "values")),  # it holds what it is made of
+    "aten.to_dense": _SELF,
     "aten.type_as": _SELF,
     "aten.sum_to_size": _SELF,
     "aten.conj_physical": _SELF,

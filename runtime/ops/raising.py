@@ -171,7 +171,8 @@ def _pointwise(op: Operator, types: list[Any]) -> bool:
     fits = wholly if packet not in _ON_NUMBERS else all(type_.dtype in _NUMBERS | {torch.bool} for type_ in types)
     logical = packet not in ("sub", "rsub", "neg", "abs") or (
         all(type_.dtype is not torch.bool for type_ in types) and not any(type(arg) is bool for arg in op.args))
-    scaled = op.kwargs.get("alpha", 1)  # True is for tensors of bools alone, and a float is not for whole numbers
+    third = op.args[2] if packet in ("add", "sub", "rsub") and len(op.args) > 2 else 1  # where the other is a number
+    scaled = op.kwargs.get("alpha", third)  # True is for tensors of bools alone, and a float is not for whole numbers
     logical = logical and (type(scaled) is int or (type(scaled) is float and wholly) or _is_float(scaled))
     numbers = all(
         type_.kind in ("float", "bool") and wholly

@@ -117,3 +117,26 @@ def test_who_is_who(function: Callable[..., Any], grad: bool) -> None:
     signs = [torch.tensor([0.2, 0.1]), torch.tensor([0.9, 0.8]), torch.tensor([-0.2, 0.1]), torch.tensor([-0.9, -0.8])]
     calls = [(x.clone().requires_grad_(grad), y.clone()) for x in signs for y in signs]
     check(function, *calls)
+
+
+def in_another_order(x):
+    a, b, c, d = x, x * 1, x * 2, x * 3
+    if x[0] > -1:
+        a, b, c, d = b, c, d, a
+    if x[1] > 0:
+        a, b, c, d = b, c, d, a
+    if x[2] > 1:
+        a, b, c, d = b, c, d, a
+    if x[0] > 2:
+        a, b, c, d = b, c, d, a
+    if x[1] > 3:
+        a, b, c, d = b, c, d, a
+    if x[2] > 4:
+        a, b, c, d = b, c, d, a
+    return a, b, c, d, a is d
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_branches_that_change_places(grad: bool) -> None:
+    """Each asks of each which of four it is: asked anew of every path that led there, that takes minutes."""
+    check(in_another_order, *[(torch.full((3,), one, requires_grad=grad),) for one in (1.0, 0.5, -2.0, 5.0)])

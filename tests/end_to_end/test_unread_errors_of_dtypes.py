@@ -72,3 +72,23 @@ def test_they_raise(name: str) -> None:
                     continue
                 vanished.append((first, second))
     assert not vanished
+
+
+@pytest.mark.parametrize("name", ("add", "sub", "rsub"))
+@pytest.mark.parametrize("other", (1, 1.5, None))
+@pytest.mark.parametrize("dtype", (torch.float32, torch.int64))
+def test_an_alpha_that_only_the_run_knows(name: str, other: float | None, dtype: torch.dtype) -> None:
+    alphas: tuple[Callable[[torch.Tensor], Any], ...] = (bool, float, int)
+
+    def function(x: torch.Tensor, which: int) -> torch.Tensor:
+        getattr(torch, name)(x, x if other is None else other, alpha=alphas[which](x.sum()))
+        return x.clone()
+
+    for which in range(len(alphas)):
+        outcomes = []
+        for call in (function, to_static(function)):
+            try:
+                outcomes.append(call(torch.ones(3, dtype=dtype), which).tolist())
+            except RuntimeError as error:
+                outcomes.append(str(error).split("\n")[0])
+        assert outcomes[0] == outcomes[1], which

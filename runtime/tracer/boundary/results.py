@@ -28,7 +28,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, python_kind
-from runtime.tracer.recording import backward, gradients, leaf_gradients
+from runtime.tracer.recording import backward, gradients, leaf_gradients, nonwritable_views
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
@@ -164,6 +164,7 @@ class Outputs:
         if any(one is value for one in self._around):
             hung.require_none(session, value, "which leads to the tensor again, leaves the converted function")
         info = session.info(value)
+        nonwritable_views.require_returnable(session, info)
         gone = info.storage.origin is None and gradients.is_used_up(session, value)
         leaf = self.leaf(backward.without_graph(session, value) if gone else session.read(value))
         origin = info.storage.origin

@@ -23,7 +23,7 @@ from runtime.tracer.memory.storage_table import FixedView, TensorInfo
 from runtime.tracer.recording.nonwritable_views import behind_when, stale_when
 from runtime.tracer.recording.session import Scope, Session
 
-Key = tuple[str, bool, bool]
+Key = tuple[str, bool, bool, bool]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | N
     ``bare``. ``end``: its memory."""
     found: dict[Key | None, _Found] = {} if bare.never else {None: _Found(bare)}
     for fixed in info.fixed:
-        key = fixed.output, fixed.has_node, fixed.several
+        key = fixed.output, fixed.has_node, fixed.several, fixed.noticed
         found[key] = found.get(key, _Found()) | _Found(
             fixed.when, stale_when(info, fixed, end), behind_when(info, fixed, end))
     return found

@@ -118,8 +118,26 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     return _answer(session, own, real, name, question)
 
 
+def require_certain(session: Session, tensor: torch.Tensor, what: str) -> None:
+    """Refuse a question about a tensor that is an argument or a copy of it, as that lies in memory.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if session.knows(tensor) and session.info(tensor).perhaps_itself:
+        raise session.error(
+            f"{what} of a tensor that is an argument itself or a copy of it, as the argument lies in memory",
+            code="D2S213", hint="Ask the argument.")
+
+
 def ask_class(session: Session, tensor: torch.Tensor) -> None:
-    """The class of a tensor matters: what is no parameter among the arguments is none in a later call."""
+    """The class of a tensor matters: what is no parameter among the arguments is none in a later call.
+
+    Raises:
+        TraceError: D2S213, it is an argument or a copy of it.
+    """
+    tensor = session.itself(tensor)  # what ``+p`` gave is the parameter
+    require_certain(session, tensor, "the class")
     if session.inputs.own_variable(tensor) is not None:  # an item of an open list may be any of them, of one class
         ask(session, tensor, "is a Parameter", _is_parameter)
 
@@ -176,4 +194,4 @@ def same(answer: Any, before: Any) -> bool:
 
 
 __all__ = ["Question", "ask", "ask_class", "ask_memory", "has", "is_tracers", "names", "note", "noted", "others",
-           "question", "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip
+           "question", "require_certain", "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip

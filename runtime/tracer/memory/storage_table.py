@@ -136,6 +136,8 @@ class FixedView:
     """Whether it had a history of its own when it was made."""
     several: bool
     """Whether it is of an operator that gives several views; if not, it was made without gradients."""
+    noticed: bool = True
+    """False for one of which autograd does not know that it is a view (``unsafe_chunk``): it lets it be written."""
     when: PathCondition = ALWAYS
     """It may be such a view on some path only."""
     stale: PathCondition = NEVER
@@ -166,6 +168,8 @@ class TensorInfo:
     """For a view that autograd does not let be written; several where paths join that made different ones."""
     itself: torch.Tensor | None = None
     """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""
+    perhaps_itself: bool = False
+    """Whether eager has the argument or a copy of it in this one's place, as the argument lies in memory."""
     origin: Origin | None = None
     """Which tensor it is, where a join gave it."""
     number: int = 0

@@ -234,6 +234,7 @@ class Watcher(torch_internals.TorchFunctionMode):
             session.note_dtype(tensor)
         if attribute in ("is_leaf", "grad_fn"):
             tensor = session.itself(tensor)  # what ``+p`` gave is the parameter
+            hung.require_certain(session, tensor, f".{attribute}")
         if attribute == "is_leaf" and session.knows(tensor):
             return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):

@@ -2,6 +2,9 @@
 
 PyTorch cannot give such a view a new history. It refuses to write one, and to use one after its base, or another view
 of it, was written. A Program reads the view anew and would go on; so the trace raises what eager raises there.
+
+Of what ``unsafe_chunk`` gives autograd does not know that it is a view: a write changes the memory of both, and the
+history of the one written alone. A Program has one history for a memory, so the trace refuses there.
 """
 
 from __future__ import annotations
@@ -35,12 +38,19 @@ _SEVERAL = {
 }
 """Operators that give several views at once, and how autograd calls them."""
 
+_UNNOTICED = frozenset({"aten.unsafe_chunk.default", "aten.unsafe_split.Tensor", "aten.unsafe_split_with_sizes.default",
+                        "aten._unsafe_view.default", "aten.lift.default"})  # fmt: skip
+"""Operators that give views of which autograd does not know."""
+
 
 def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) -> tuple[FixedView, ...]:
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     if step.detaches:  # to autograd it is no view
         return ()
     off = session.is_apart(step)
+    if step.name in _UNNOTICED and needs and not off:
+        made = FixedView(source.storage.value, f"a result of {step.name.split('.')[1]}()", True, False, noticed=False)
+        return (*_made(source, source.storage.value, made.output, True, False, False), made)
     several = step.name in _SEVERAL and not off
     output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
     return _made(source, source.storage.value, output, needs and not off, several, several or off)
@@ -80,8 +90,12 @@ def _made(
     source: TensorInfo, base: Variable, output: str, has_node: bool, several: bool, fixes: bool
 ) -> tuple[FixedView, ...]:
     """A view of such views, which itself is one if it ``fixes``; ``has_node``: where ``base`` needs a gradient."""
-    made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
-    if fixes and not any(fixed.when.always for fixed in made):
+    made = [
+        replace(old, base=base, output=output, has_node=has_node, several=several if fixes else old.several,
+                stale=NEVER, behind=NEVER, index=None) if old.noticed else old
+        for old in source.fixed
+    ]
+    if fixes and not any(fixed.noticed and fixed.when.always for fixed in made):
         made.append(FixedView(base, output, has_node, several))
     if not (has_node and source.grad_in_some_runs):
         return tuple(made)
@@ -140,7 +154,7 @@ class LoopWrites:
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     """Raise what eager raises when such a view, written behind its back, is used where gradients are recorded.
 
-    Errors raised: RuntimeError as torch does.
+    Errors raised: RuntimeError as torch does; TraceError (D2S222) for a view of which autograd does not know.
     """
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
@@ -152,14 +166,26 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
             stale, behind = stale_when(info, fixed, info.storage.value), behind_when(info, fixed, info.storage.value)
             condition = (stale if fixed.has_node else stale & needed(info)) | behind
             if not condition.never:
+                _require_noticed(session, fixed)
                 text = _message(session, fixed, "its base or another view of its base has been")
                 raise_where(session, condition, RuntimeError(text))
+
+
+def require_returnable(session: Session, info: TensorInfo) -> None:
+    """Refuse to return a view of which autograd does not know, if its memory was written.
+
+    Raises:
+        TraceError: D2S222.
+    """
+    for fixed in info.fixed:
+        if not fixed.noticed and not stale_when(info, fixed, info.storage.value).never:
+            _require_noticed(session, fixed)
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
     """Raise what eager raises when such a view is written where gradients are recorded.
 
-    Errors raised: RuntimeError as torch does.
+    Errors raised: RuntimeError as torch does; TraceError (D2S222) for a view of which autograd does not know.
     """
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
@@ -169,14 +195,18 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     needing = [info for info in infos if info.requires_grad]
     condition = any_of(map(needed, needing))
     for fixed in fixed_views:
-        raise_where(session, fixed.when & condition, RuntimeError(_message(session, fixed, "is being")))
+        is_there = fixed.when & condition
+        if not is_there.never:
+            _require_noticed(session, fixed)
+        raise_where(session, is_there, RuntimeError(_message(session, fixed, "is being")))
 
 
 def refusal(written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> str | None:
     """What PyTorch says of a write of such a view where something needs a gradient that does not in this trace."""
     if not torch.is_grad_enabled() or any(info.requires_grad for info in infos):
         return None
-    fixed = [one for info in written if not info.detached for one in info.fixed if one.when.always]
+    every = [one for info in written if not info.detached for one in info.fixed]
+    fixed = [one for one in every if one.noticed and one.when.always]
     return _words(replace(fixed[0], has_node=fixed[0].several), "is being") if fixed else None
 
 
@@ -209,6 +239,15 @@ def _since(storage: Storage, value: Variable, since: Variable, of: _Of) -> PathC
         write = storage.written[value]
         found, value = found | of(write), write.before
     return found
+
+
+def _require_noticed(session: Session, fixed: FixedView) -> None:
+    """Raises TraceError (D2S222) for a view of which autograd does not know."""
+    if not fixed.noticed:
+        raise session.error(
+            f"a write to memory of which {fixed.output} is a view, of which PyTorch's autograd does not know: what the "
+            "memory holds and the gradients go different ways", code="D2S222",
+            hint="Use the operator without 'unsafe', or clone() its result.")
 
 
 def _message(session: Session, fixed: FixedView, what: str) -> Any:

@@ -301,8 +301,11 @@ class Recorder(torch_internals.TorchDispatchMode):
             is_bare = session.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
             if not is_bare.never:
                 session.bare[made] = is_bare
-            if itself and layout_known and all_known and session.replaying is None:
+            certain = (layout_known and all_known) or not _looks_at_layout(func, args, kwargs)
+            if itself and certain and session.replaying is None:
                 made.itself = session.itself(tensor)
+            elif itself and session.inputs.own_variable(session.itself(tensor)) is not None:
+                made.perhaps_itself = True
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
                 made.requires_grad, made.grad_in_some_runs = info.requires_grad, info.grad_in_some_runs
@@ -527,6 +530,12 @@ def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_hole(o, v, tensor) for o, v in zip(list(operand), value))  # type: ignore[arg-type]
     return operand
+
+
+def _looks_at_layout(func: Any, args: Any, kwargs: Any) -> bool:
+    """Whether an operator that may give back its tensor asks how that lies in memory before it does."""
+    given = (*args, *kwargs.values())
+    return func is torch.ops.aten.contiguous.default or any(isinstance(one, torch.memory_format) for one in given)
 
 
 def _each(operand: Callable[[Any], Operand], value: Any) -> Operand:

@@ -63,7 +63,8 @@ CALLS: list[tuple[Any, ...]] = [
     ("bitwise_and.Tensor", (i(3), i(3))), ("logical_and.default", (b(3), b(3))),
     ("floor_divide.default", (i(3), i(3))),
     ("masked_fill.Scalar", (X, b(2, 3), 0)), ("fmod.Scalar", (X, 1)), ("copysign.Scalar", (X, -1)),
-    ("type_as.default", (X, V)), ("type_as.default", (X, i(1))), ("sum_to_size.default", (X, [2, 3])),
+    ("type_as.default", (X, V)), ("type_as.default", (X, i(1))), ("to_dense.default", (X,)),
+    ("sum_to_size.default", (X, [2, 3])),
     ("sum_to_size.default", (X, [1, 3])), ("dequantize.self", (X,)),
     *((f"_cast_{kind}.default", (torch.ones(2, dtype=dtype),)) for kind, dtype in (
         ("Byte", torch.uint8), ("Char", torch.int8), ("Double", torch.float64), ("Float", torch.float64),
