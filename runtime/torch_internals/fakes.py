@@ -6,7 +6,7 @@ import contextlib
 import functools
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -174,6 +174,43 @@ def _copied(fact: Any) -> Any:
     return fact if isinstance(fact, int) else fact.copy()
 
 
+class _Ranges(dict[Any, Any]):
+    """The ranges of an environment's symbols, which remember what they were: there are hundreds, and few change."""
+
+    def __init__(self, ranges: dict[Any, Any]) -> None:
+        super().__init__(ranges)
+        self.changes: list[tuple[Any, Any]] = []
+        """Symbols whose range was set, in order, and what it was before; None for a new one."""
+
+    @classmethod
+    def of(cls, shape_env: ShapeEnv) -> _Ranges:
+        """An environment's ranges; from then on these."""
+        ranges = shape_env.var_to_range
+        if not isinstance(ranges, cls):
+            ranges = shape_env.var_to_range = cls(ranges)
+        return ranges
+
+    def __setitem__(self, symbol: Any, range_: Any) -> None:
+        self.changes.append((symbol, self.get(symbol)))
+        super().__setitem__(symbol, range_)
+
+    def undo(self, mark: int, made: Mapping[Any, tuple[Any, bool]]) -> tuple[set[Any], bool]:
+        """Put back what changed since there were ``mark`` changes; new symbols of ``made`` are as they were made.
+
+        Returns:
+            The new ones that are sizes, and whether everything was as it was.
+        """
+        before: dict[Any, Any] = {}
+        for symbol, range_ in self.changes[mark:]:
+            before.setdefault(symbol, range_)
+        new = [symbol for symbol, range_ in before.items() if range_ is None]
+        before.update((symbol, made[symbol][0] if symbol in made else self[symbol]) for symbol in new)
+        is_as_it_was = all(self[symbol] is range_ or self[symbol] == range_ for symbol, range_ in before.items())
+        self.update(before)
+        self.changes[mark:] = [(symbol, None) for symbol in new]
+        return {symbol for symbol in new if symbol in made and made[symbol][1]}, is_as_it_was
+
+
 class SizeFacts:
     """What a shape environment takes for true about its symbols, to be put back: shape rules make assumptions.
 
@@ -187,26 +224,25 @@ class SizeFacts:
         self._facts = {name: _copied(facts[name]) for name in _FACTS if name in facts}
         asserts = shape_env.deferred_runtime_asserts
         self._asserts = {symbol: list(facts) for symbol, facts in asserts.items()}
-        self._ranges = dict(shape_env.var_to_range)
+        self._ranges = _Ranges.of(shape_env)
+        self._mark = len(self._ranges.changes)
 
     def put_back(self) -> None:
         """Forget what was assumed since."""
         env: Any = self._env
         asserts = env.deferred_runtime_asserts
-        made = {one: first for one, first in _made.get(env, {}).items() if one not in self._ranges}
-        ranges = self._ranges | {one: range_ for one, (range_, _) in made.items()}
-        if self._asserts.keys() == asserts.keys() and all(len(f) == len(asserts[s]) for s, f in self._asserts.items()):
-            if all(getattr(env, name) == value for name, value in self._facts.items()):
-                now = env.var_to_range
-                if all((own := now.get(symbol)) is range_ or own == range_ for symbol, range_ in ranges.items()):
-                    return
+        changed = len(self._ranges.changes) > self._mark
+        sizes, is_as_it_was = self._ranges.undo(self._mark, _made.get(env, {})) if changed else (set(), True)
+        if sizes and "size_like" in self._facts:
+            self._facts["size_like"] |= sizes
+        if is_as_it_was and all(getattr(env, name) == value for name, value in self._facts.items()):
+            known = self._asserts
+            if known.keys() == asserts.keys() and all(len(facts) == len(asserts[one]) for one, facts in known.items()):
+                return
         for name, value in self._facts.items():
             setattr(env, name, _copied(value))
         asserts.clear()
         asserts.update({symbol: list(facts) for symbol, facts in self._asserts.items()})
-        env.var_to_range.update(ranges)
-        if hasattr(env, "size_like"):
-            env.size_like.update(one for one, (_, size) in made.items() if size)
         env._resimplify_floor_div_axioms = True
         for counter in ("_version_counter", "_replacements_version_counter"):  # its caches are of these versions
             if hasattr(env, counter):

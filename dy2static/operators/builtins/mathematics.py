@@ -35,7 +35,12 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         values = args
         if len(args) == 1:
             if isinstance(args[0], Choice):
-                return distribute(session, args[0], lambda option: pick(session, (option,), kwargs))
+                given = args[0]
+                if all(type(one) is list and staged_sequence(session, one) is None for one in given.options):
+                    given = distribute(session, given, tuple)  # those of one length are one tuple of what they hold
+                if isinstance(given, Choice):
+                    return distribute(session, given, lambda option: pick(session, (option,), kwargs))
+                return pick(session, (given,), kwargs)
             sequence = staged_sequence(session, args[0])
             if sequence is not None:
                 return _of_sequence(session, name, sequence, kwargs)

@@ -94,16 +94,18 @@ class Merged:
         """The containers and objects that the path made and that nothing which leaves it leads to, by identity, if what
         they hold is not to be read where the path ends: a loop or branch inside it made them, and its own notes know
         them (of an exception that it raised, say)."""
-        readable = {storage: value for storage, value in path.storages.items() if self._session.visible(value)}
-        return {
-            id(place.owner)
+        left = [
+            place
             for place in path.places
             if place.kind in ("content", "attribute")
             and not isinstance(place.owner, CellType)
             and self._belongs(place)
             and id(place.owner) not in leaving.reached
-            and not outside(self._session, readable, place.get())
-        }
+        ]
+        if not left:
+            return set()
+        readable = {storage: value for storage, value in path.storages.items() if self._session.visible(value)}
+        return {id(place.owner) for place in left if not outside(self._session, readable, place.get())}
 
     def _is_new(self, value: Any) -> bool:
         key = id(value)

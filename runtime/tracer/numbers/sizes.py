@@ -6,6 +6,7 @@ A size that is not fixed is a SymInt of torch's shape environment in fake tensor
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -323,13 +324,14 @@ class Sizes:
     def forgotten(self) -> Iterator[None]:
         """What is assumed in the ``with`` block is not assumed any more after it; facts about inputs stay written."""
         facts, seen = torch_internals.SizeFacts(self.session.shape_env), set(self._asserts_seen)
-        numbers = set(self._numbers)
+        before = len(self._numbers)
         try:
             yield
         finally:
             facts.put_back()
             self._asserts_seen = seen
-            for var in [var for var in self._numbers if var not in numbers and var in self._definitions]:
+            new = list(itertools.islice(reversed(self._numbers), len(self._numbers) - before))
+            for var in [var for var in new if var in self._definitions]:
                 del self._numbers[var]  # computed from others, with what was assumed of these
 
     def _trivial(self, expr: Any) -> bool:
