@@ -54,6 +54,10 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
     if second is not b and isinstance(second, Choice):
         return distribute(session, second, lambda option: binary(a, op, option))
+    if type(b) in _CONTAINERS and type(a) in _LIKE and not (op == "%" and type(a) is StagedStr):
+        return _PLAIN[op](_LIKE[type(a)], type(b)())  # which Python refuses, in these words
+    if type(a) in _CONTAINERS and type(b) in _LIKE:
+        return _PLAIN[op](type(a)(), _LIKE[type(b)])
     if op in ("+", "*") and session.known.by_reference:
         if isinstance(a, Choice) and _may_be_row(a):
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
@@ -90,13 +94,20 @@ def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
     if op == "+" and type(a) is list and type(b) is list:
         return array.concat(session, a, b)
     row, count = (a, b) if structure.row_of(a) is not None else (b, a)
-    if op == "*" and type(count) is int:
+    if op == "*" and type(count) in (int, bool):
         made = array.copy(row)
         array.repeat(session, made, count)
         return made
+    merged = op == "|" and type(a) is type(b) is dict
+    if not merged and (type(count) in _PLAIN_TYPES or isinstance(count, torch.Tensor)):
+        return _PLAIN[op](a, b)  # which Python refuses, whatever the row holds
     raise growing.refusal(session, op)
 
 
+_CONTAINERS = (list, tuple, dict, deque, set, frozenset)
+_LIKE: dict[type, Any] = {StagedFloat: 0.5, StagedStr: ""}
+"""What has the operators of a number or text that only the run knows."""
+_PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), tuple, list, dict, set, frozenset, deque)
 _ORDER = ("<", "<=", ">", ">=")
 _SEQUENCES = (list, tuple, deque)
 
