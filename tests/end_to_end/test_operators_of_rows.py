@@ -1,4 +1,4 @@
-"""Operators of lists and dicts that stand in a list which grew, with what Python takes beside them and what it refuses."""
+"""Operators of lists and dicts that stand in a list which grew, with what Python takes beside them, or refuses."""
 
 from __future__ import annotations
 
