@@ -168,8 +168,8 @@ def derive(
             with torch_internals.casting_as(casting):
                 given = [old for old, _ in stages[number]]
                 half = _stage(session, backward, program, entries, number, given, wanted, casting)
-                if len(stages) > 1 or any(grad is not None for grad in half.block.yields[: len(wanted)]):
-                    _narrow(half)
+                if half.read or any(grad is not None for grad in half.block.yields[: len(wanted)]):
+                    _narrow(half)  # else what it gives needs a gradient, of leaves that are made inside
                 whole = None
                 if len(given) > 1 and _is_straight(forward, entries, given):
                     whole = _stage(session, backward, program, entries, number, given, half.needs, casting, half)

@@ -280,7 +280,9 @@ def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, 
         strides: list[Any] = list(real.stride())
         if dynamic:
             strides = _symbolic_strides(real, sizes)
-        with torch._C._AutoDispatchBelowAutograd(), fake_mode:
+        outside = torch.is_inference_mode_enabled() and not real.is_inference()  # a view of it counts its writes
+        outside_mode = torch.inference_mode(False) if outside else contextlib.nullcontext()
+        with outside_mode, torch._C._AutoDispatchBelowAutograd(), fake_mode:
             made = torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
             made = made.conj() if real.is_conj() else made
             return negative(made) if real.is_neg() else made

@@ -676,3 +676,36 @@ def test_a_path_that_gives_an_earlier_value_as_it_is(autograd: str) -> None:
         converted = to_static(function, autograd=autograd)
         for step in (1, 2):
             same(observed(converted, step), observed(function, step), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("needs", [False, True])
+def test_results_that_need_a_gradient_of_leaves_made_inside_alone(needs: bool) -> None:
+    """``p`` needs a gradient, and no result leads there: each result is one of a leaf that the call made."""
+
+    def made(x: torch.Tensor, p: torch.Tensor) -> Any:
+        q = x + torch.ones(3, requires_grad=True).sum()
+        return q, -q
+
+    def copied(x: torch.Tensor, p: torch.Tensor) -> Any:
+        q = x + p.detach().clone().requires_grad_().sum()
+        return q, -q, torch.sin(-q)
+
+    def as_parameter(x: torch.Tensor, p: torch.Tensor) -> Any:
+        with torch.no_grad():
+            inner = p * 1
+        q = x + nn.Parameter(inner)
+        return q, q * (p > 0)
+
+    def beside(x: torch.Tensor, p: torch.Tensor) -> Any:
+        q = x + torch.ones(3, requires_grad=True).sum() + p.detach()
+        return q, -q, p * 2
+
+    for function in (made, copied, as_parameter, beside):
+        converted = to_static(function)
+        for _ in range(2):
+            x, p = torch.ones(3), torch.ones(3, requires_grad=needs)
+            got, expected = converted(x, p), function(x, p)
+            assert [one.requires_grad for one in got] == [one.requires_grad for one in expected]
+            same(got, expected)
+            found = torch.autograd.grad(got[1].sum(), got[0])
+            same(found, torch.autograd.grad(expected[1].sum(), expected[0]))

@@ -100,6 +100,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 note_modules(session, roots[0])
             elif "training" in vars(roots[0]):
                 note_module(session, roots[0])
+        elif roots and "_modules" in vars(roots[0]):  # nn.Linear.forward(layer, x)
+            note_modules(session, roots[0])
         elif args and not isinstance(args[0], (torch.Tensor, torch.nn.Module, type)) and not is_plain(args[0]):
             note_parts(session, args[0])
         with unconverted(session, f, reason), observed.observed(session, *roots):

@@ -185,6 +185,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
         if done is not NotImplemented:
             return done
+    is_lookup = isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__getattribute__"
+    if is_lookup and len(args) == 2 and not kwargs:
+        return traced_attribute.stored(session, f, *args)
     makes = getattr(f, "__name__", "") in ("__init__", "__new__")
     if not makes and not isinstance(getattr(f, "__self__", None), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)

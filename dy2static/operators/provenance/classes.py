@@ -23,7 +23,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
 from runtime.tracer.python_state.guard_code import CheckWriter
-from runtime.tracer.python_state.guards import is_plain, same_plain
+from runtime.tracer.python_state.guards import is_like, is_plain
 from runtime.tracer.python_state.journal import Place
 
 LOOKUPS = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
@@ -131,19 +131,21 @@ def note_super(session: Session, obj: Any, name: str) -> None:
         return next((vars(one)[name] for one in classes[classes.index(after) + 1:] if name in vars(one)), None)
 
     value = found()
+    adopt(session, value)
+    test = is_like(value)
 
     def write(check: CheckWriter) -> None:
         check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
         for base in cls.__mro__[cls.__mro__.index(after) + 1:]:
             if name in base.__dict__:
-                check.like(f"{check.bind(base.__dict__)}[{name!r}]", value)
+                check.like(f"{check.bind(base.__dict__)}[{name!r}]", value, test)
                 return
             if base.__flags__ & HEAP_TYPE:
                 check.require(f"{name!r} not in {check.bind(base.__dict__)}")
 
     session.guards.add_test(
         (id(cls), id(after), name, "super"), f"'{name}' of what {after.__name__} is derived from",
-        lambda: found() is value or (is_plain(value) and same_plain(found(), value)), write=write)
+        lambda: test(found()), write=write)
 
 
 def note_lack(session: Session, obj: Any, name: str) -> None:

@@ -437,6 +437,20 @@ def note_modules(session: Session, root: torch.nn.Module) -> None:
     if _has_parts(root):
         for module in filter(_has_parts, list(root.modules())):
             note_module(session, module)
+        if id(root) not in memo(session).created:
+            shared = _shared_tensors(root)
+            session.guards.add_test(
+                (id(root), "<shared>"), f"which parameters of {type(root).__name__} are one",
+                lambda: _shared_tensors(root) == shared)
+
+
+def _shared_tensors(root: torch.nn.Module) -> list[tuple[int, int]]:
+    """Which of the parameters and buffers inside a module are one: the places of the first and of a later one."""
+    places: dict[int, int] = {}
+    slots = (slot for module in filter(_has_parts, root.modules()) for slot in (module._parameters, module._buffers))
+    tensors = (one for slot in slots for one in slot.values() if one is not None)
+    found = ((places.setdefault(id(one), place), place) for place, one in enumerate(tensors))
+    return [(first, place) for first, place in found if first != place]
 
 
 # -- functions

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance.library_reads import note_given
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared.staging import Session, active
 from runtime import torch_internals
@@ -29,6 +30,7 @@ def copying(session: Session, value: Any) -> Iterator[None]:
     if isinstance(value, torch.nn.Module) and id(value) not in session.created:
         for module in value.modules():
             note_module(session, module)
+    note_given(session, [value])
     before = [cls.__dict__["__deepcopy__"] for cls in _PATCHED]
     storages: set[Storage] = set()
 

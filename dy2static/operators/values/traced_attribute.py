@@ -190,11 +190,25 @@ def default(session: Session, obj: Any, name: str) -> Any:
             options = tuple(found if option is MISSING else option for option in value.options)
             return distribute(session, Choice(value.selector, options), lambda option: option)
         return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
-    if isinstance(value, types.MethodType):
+    if isinstance(value, types.MethodType) and getattr(obj, name, None) is not value:  # bound for this read
         note_definition(session, obj, name)
     elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
         return note_attribute_read(session, obj, name, value)
     return value
+
+
+def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
+    """``object.__getattribute__(obj, name)``, or that of another class written in C: no ``__getattr__`` is asked."""
+    if lookup not in _PLAIN_LOOKUPS or type(name) is not str or isinstance(obj, (torch.Tensor, Staged, Choice)):
+        return theirs(lookup, obj, name)
+    if _class_attribute(type(obj), "__getattr__") is _NOTHING:
+        return default(session, obj, name)
+    try:
+        value = lookup(obj, name)
+    except AttributeError:
+        note_lack(session, obj, name)
+        raise
+    return note_attribute_read(session, obj, name, value) if name in getattr(obj, "__dict__", {}) else value
 
 
 def _stays(obj: Any, name: str, value: Any) -> bool:

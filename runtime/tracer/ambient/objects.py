@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any
 
 import torch
@@ -62,7 +62,8 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-_KINDS = (list, dict, tuple, set, frozenset, deque)
+_KINDS = (list, dict, OrderedDict,  # which has an order of its own
+           tuple, set, frozenset, deque)
 
 
 def kind_of_items(cls: type) -> Any:
@@ -73,7 +74,7 @@ def kind_of_items(cls: type) -> Any:
 def own_items(value: Any) -> list[Any]:
     """The items of a list, tuple, set or deque, the values of a dict, as Python's own class holds them."""
     kind = kind_of_items(type(value))
-    return list(kind.values(value) if kind is dict else kind.__iter__(value))
+    return list(kind.values(value) if issubclass(kind, dict) else kind.__iter__(value))
 
 
 def own_length(value: Any) -> int:

@@ -19,7 +19,15 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.tracer.python_state.guards import READ_ERRORS, Guard, by_identity, is_like, is_plain, same_plain
+from runtime.tracer.python_state.guards import (
+    READ_ERRORS,
+    Guard,
+    by_identity,
+    has_other_classes,
+    is_like,
+    is_plain,
+    same_plain,
+)
 from runtime.tracer.python_state.journal import Place
 
 Check = Callable[..., "tuple[torch.Tensor, ...] | None"]
@@ -35,6 +43,8 @@ class CheckWriter:
         self._names: dict[int, str] = {}
         self._namespace: dict[str, Any] = {"same": same_plain, "READ_ERRORS": READ_ERRORS}
         self._locals: dict[str, str] = {}
+        self._classes: set[int] = set()
+        """The objects of which the class is asked."""
         self._checked: list[tuple[str, torch.Tensor, Sequence[int | None] | None]] = []
         self.given: list[str] = []
         """Locals that make up the result."""
@@ -61,7 +71,11 @@ class CheckWriter:
             kind, constant = self.bind(type(value)), self.bind(value)
             self.require(f"(v := {expression}) is {constant} or type(v) is {kind} and v == {constant}")
         elif by_identity(value):
-            self.require(f"{expression} is {self.bind(value)}")
+            name = self.bind(value)
+            self.require(f"{expression} is {name}")
+            if has_other_classes(value) and id(value) not in self._classes:
+                self._classes.add(id(value))
+                self.require(f"type({name}) is {self.bind(type(value))}")
         else:
             self.require(f"{self.bind(test or is_like(value))}({expression})")
 

@@ -47,6 +47,8 @@ _BY_CONTENT: tuple[Any, ...] = (
     types.MappingProxyType, *_VIEWS,
 )  # fmt: skip
 _SIZED = (list, tuple, deque, dict, types.MappingProxyType, set, frozenset)
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that are written in Python."""
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
@@ -80,11 +82,16 @@ def by_identity(value: object) -> bool:
     return not is_plain(value) and not isinstance(value, _BY_CONTENT)
 
 
+def has_other_classes(value: object) -> bool:
+    """Whether Python lets an object be given another class (``value.__class__ = Other``)."""
+    return bool(type(value).__flags__ & _HEAP_TYPE) or isinstance(value, types.ModuleType)
+
+
 def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
     """A test for what looks like ``value`` does now.
 
-    Plain values are compared by type and value, containers item by item, arrays by content, others by identity. So is a
-    container that is inside itself; ``around``: the containers that ``value`` is in.
+    Plain values are compared by type and value, containers item by item, arrays by content, others by identity and
+    class. So is a container that is inside itself; ``around``: the containers that ``value`` is in.
 
     >>> test = is_like([1, {"a": (0.0, "s")}])
     >>> test([1, {"a": (0.0, "s")}]), test([True, {"a": (0.0, "s")}]), test([1, {"a": (-0.0, "s")}])
@@ -132,7 +139,10 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
             return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
         if isinstance(value, range):
             return lambda other: type(other) is range and repr(other) == repr(value)
-    return lambda other: other is value
+    if not has_other_classes(value):
+        return lambda other: other is value
+    cls = type(value)
+    return lambda other: other is value and type(value) is cls
 
 
 def _is_plainly(value: Any) -> Test:

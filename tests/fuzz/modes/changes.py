@@ -281,7 +281,8 @@ class Judge:
         with tempfile.TemporaryDirectory() as folder:
             calls = [self.calls[0], self.calls[4]]
             try:
-                self.static(*copied(calls[0]))
+                for function in (self.static, self.eager):
+                    function(*copied(calls[0]))
                 layer = dy2static.load(dy2static.save(self.static, Path(folder) / "layer"))
                 layer.train(self.eager.training)
             except Exception:  # a call that raises now, or state that stays out of files

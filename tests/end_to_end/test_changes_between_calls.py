@@ -1,0 +1,235 @@
+"""What a Program rests on and code may change between two calls: classes, orders, stored methods, inherited state."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dy2static import to_static
+from tests.oracle import difference
+
+Read = Callable[[torch.Tensor], Any]
+
+
+class First:
+    number = 2
+
+
+class Second(First):
+    number = 3
+
+
+class FirstDict(dict[str, int]):
+    number = 2
+
+
+class SecondDict(FirstDict):
+    number = 3
+
+
+class FirstModule(nn.Module):
+    number = 2
+
+
+class SecondModule(FirstModule):
+    number = 3
+
+
+class FirstSlotted:
+    __slots__ = ("stored",)
+    number = 2
+
+
+class SecondSlotted(FirstSlotted):
+    __slots__ = ()
+    number = 3
+
+
+CLASSES: dict[str, tuple[Callable[[], Any], type]] = {
+    "object": (First, Second), "dict": (FirstDict, SecondDict), "module": (FirstModule, SecondModule),
+    "slotted": (FirstSlotted, SecondSlotted),
+}  # fmt: skip
+HELD = types.SimpleNamespace()
+OTHER = types.SimpleNamespace()
+ASKED: dict[str, Read] = {
+    "type": lambda x: type(HELD.one).__name__,
+    "__class__": lambda x: HELD.one.__class__.__name__,
+    "isinstance": lambda x: isinstance(HELD.one, OTHER.cls),
+    "is": lambda x: type(HELD.one) is OTHER.cls,
+    "issubclass": lambda x: issubclass(type(HELD.one), OTHER.cls),
+    "attribute": lambda x: HELD.one.number,
+    "getattr": lambda x: getattr(HELD.one, "number"),
+    "of the class": lambda x: type(HELD.one).number,
+    "in": lambda x: type(HELD.one) in (OTHER.cls,),
+    "key": lambda x: {type(HELD.one): 1}.get(OTHER.cls, 0),
+    "lookup": lambda x: object.__getattribute__(HELD.one, "__class__").__name__,
+    "in a list": lambda x: [type(one).__name__ for one in HELD.several],
+}
+
+
+def _hold(read: Read, *changes: Callable[[], Any]) -> None:
+    """As eager before the changes, after each, and at the second call after it."""
+
+    def function(x: torch.Tensor) -> Any:
+        return x * 2, read(x)
+
+    converted: Any = to_static(function)
+    x = torch.ones(2)
+    for change in (lambda: None, *changes):
+        change()
+        for _ in range(2):
+            expected = function(x)
+            got = converted(x)
+            assert not difference(got, expected)
+            for one, other in zip(got, expected):
+                assert not isinstance(other, torch.Tensor) or one.requires_grad == other.requires_grad
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_class_of_an_object(kind: str, asked: str) -> None:
+    make, cls = CLASSES[kind]
+    HELD.one, OTHER.cls = make(), cls
+    HELD.several = [HELD.one]
+    _hold(ASKED[asked], lambda: setattr(HELD.one, "__class__", cls))
+
+
+class Ordered(collections.OrderedDict[str, int]):
+    """A user's class of them."""
+
+
+ORDERS: dict[str, Read] = {
+    "last": lambda x: x * list(HELD.table.values())[-1],
+    "reversed": lambda x: next(reversed(HELD.table.values())),
+    "first": lambda x: next(iter(HELD.table.values())),
+    "list": lambda x: list(HELD.table),
+    "items": lambda x: list(HELD.table.items()),
+    "for": lambda x: [key for key in HELD.table],
+    "keys backwards": lambda x: list(reversed(HELD.table)),
+    "displays": lambda x: ([*HELD.table], {**HELD.table}, dict(HELD.table)),
+    "text": lambda x: repr(HELD.table),
+    "equal": lambda x: HELD.table == type(HELD.table)(other=1, held=2),
+    "copy": lambda x: list(HELD.table.copy()),
+    "unpacked": lambda x: (lambda **given: list(given))(**HELD.table),
+}
+
+
+@pytest.mark.parametrize("kind", [collections.OrderedDict, Ordered])
+@pytest.mark.parametrize("read", ORDERS)
+def test_the_order_of_an_ordered_dict(kind: Any, read: str) -> None:
+    HELD.table = kind(other=1, held=2)
+    _hold(ORDERS[read], lambda: HELD.table.move_to_end("other"), lambda: HELD.table.move_to_end("held"))
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, t: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return t * 3
+
+
+class Base:
+    held: Any = None
+
+
+class Derived(Base):
+    def given(self) -> Any:
+        return super().held
+
+
+@dataclasses.dataclass
+class Record:
+    a: Any = 1
+    b: Any = 2.0
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.other = nn.Linear(2, 2), nn.Linear(2, 2)
+
+
+def _set(owner: Any, name: str, value: Any) -> Callable[[], Any]:
+    return lambda: setattr(owner, name, value)
+
+
+@pytest.mark.parametrize("asked", ["func", "__name__", "missing"])
+@pytest.mark.parametrize("make", [FirstSlotted, types.SimpleNamespace])
+def test_a_method_that_is_stored(make: Any, asked: str) -> None:
+    HELD.one = make()
+    HELD.one.stored = Tripled.apply
+    _hold(lambda x: (hasattr(HELD.one.stored, asked), getattr(HELD.one.stored, asked, 3) == 3),
+          _set(HELD.one, "stored", functools.partial(torch.sum)), _set(HELD.one, "stored", Tripled.apply))  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: x + len(object.__getattribute__(HELD.one, "held")),
+    lambda x: x + sum(object.__getattribute__(HELD.one, "held")),
+    lambda x: x + sum(HELD.one.held),
+    lambda x: x + sum(HELD.one.__dict__["held"]),
+])  # fmt: skip
+def test_an_attribute_that_object_looks_up(read: Read) -> None:
+    HELD.one = types.SimpleNamespace(held=collections.UserList([1, 2]))
+    _hold(read, lambda: HELD.one.held.extend([4]), lambda: HELD.one.__dict__.update(held=collections.deque([1, 2])))
+
+
+@pytest.mark.parametrize("make", [collections.UserList, list, collections.deque])
+def test_what_super_gives(make: Any) -> None:
+    Base.held = make([1, 2])
+    HELD.one = Derived()
+    _hold(lambda x: ([one for one in HELD.one.given()], len(HELD.one.given())), lambda: Base.held.pop(),
+          _set(Derived, "held", range(3)), _set(Base, "held", [7]))  # fmt: skip
+    del Derived.held
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: nn.Linear.forward(HELD.net.layer, x),
+    lambda x: type(HELD.net.layer).forward(HELD.net.layer, x),
+    lambda x: HELD.net.layer(x),
+    lambda x: sum(one.sum() for one in HELD.net.parameters()) * x,
+    lambda x: len(list(HELD.net.parameters())),
+    lambda x: [name for name, _ in HELD.net.named_parameters()],
+])  # fmt: skip
+def test_the_parameters_of_a_layer(read: Read) -> None:
+    HELD.net = Net()
+    net = HELD.net
+    _hold(read, _set(net.layer, "weight", nn.Parameter(torch.ones(2, 2))), _set(net.layer, "weight", net.other.weight),
+          _set(net.layer, "weight", nn.Parameter(torch.ones(2, 2), False)))  # fmt: skip
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: x + dataclasses.astuple(HELD.record)[0].sum(),
+    lambda x: x + dataclasses.asdict(HELD.record)["a"].sum(),
+    lambda x: x + copy.deepcopy(HELD.record).a.sum(),
+    lambda x: x + copy.deepcopy(HELD.record.a).sum(),
+    lambda x: x + copy.copy(HELD.record).a.sum(),
+    lambda x: x + dataclasses.replace(HELD.record, b=1).a.sum(),
+])  # fmt: skip
+def test_a_tensor_in_an_object_that_is_copied(read: Read) -> None:
+    HELD.record = Record(torch.tensor([True, False]))
+    _hold(read, _set(HELD, "record", Record(nn.Parameter(torch.ones(2)))),
+          lambda: setattr(HELD.record, "a", torch.ones(2, 3)[0]),
+          lambda: setattr(HELD.record, "a", nn.Parameter(torch.ones(2))))  # fmt: skip
+
+
+TENSOR = torch.tensor([2.0, 3.0])
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: x + TENSOR[0], lambda x: x + TENSOR.view(1, 2), lambda x: x + TENSOR.detach(),
+    lambda x: TENSOR.view(2, 1) * x,
+])  # fmt: skip
+def test_views_of_a_tensor_from_outside_in_inference_mode(read: Read) -> None:
+    converted: Any = to_static(read)
+    x = torch.ones(2)
+    for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad, torch.inference_mode):
+        with mode():
+            assert not difference(converted(x), read(x))
