@@ -233,3 +233,55 @@ def test_views_of_a_tensor_from_outside_in_inference_mode(read: Read) -> None:
     for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad, torch.inference_mode):
         with mode():
             assert not difference(converted(x), read(x))
+
+
+def _base(self: Any, t: torch.Tensor, times: int) -> Any:
+    return t * times
+
+
+def _second(self: Any, t: Any) -> Any:
+    return t * 11
+
+
+METHODS: dict[str, Any] = {
+    "function": lambda self, t: t * 2,
+    "cache": functools.cache(lambda self, t: 5),
+    "lru_cache": functools.lru_cache(maxsize=3)(lambda self, t: 5),
+    "partialmethod": functools.partialmethod(_base, times=2),
+    "singledispatchmethod": functools.singledispatchmethod(lambda self, t: t * 2),
+    "staticmethod of C": staticmethod(torch.neg),
+    "staticmethod": staticmethod(lambda t: t * 4),
+    "classmethod": classmethod(lambda cls, t: t * 6),
+    "classmethod of a partial": classmethod(functools.partial(lambda times, cls, t: t * times, 2)),
+    "function of C": torch.neg,
+    "partial": functools.partial(lambda times, t: t * times, 3),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("kind", METHODS)
+def test_a_method_of_a_class(kind: str, inside: bool) -> None:
+    """Also one that only a path calls, of an object from outside and of one that the function makes."""
+
+    class Owner:
+        method: Any = METHODS[kind]
+
+    class Child(Owner):
+        pass
+
+    owner = Child()
+    given: Any = 1 if "cache" in kind else None
+
+    def function(x: torch.Tensor) -> Any:
+        z = x
+        if x.sum() > 0:
+            z = (Child() if inside else owner).method(x if given is None else given) * x
+        return z
+
+    converted: Any = to_static(function)
+    changes = (lambda: None, lambda: setattr(Owner, "method", _second), lambda: setattr(Child, "method", METHODS[kind]),
+               lambda: setattr(Child, "method", functools.partialmethod(_base, times=7)))  # fmt: skip
+    for change in changes:
+        change()
+        for x in (torch.ones(2), -torch.ones(2)):
+            assert not difference(converted(x), function(x))

@@ -32,7 +32,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared import settings
 from dy2static.operators.shared.load import settle
-from dy2static.operators.shared.policy import home_of, is_library
+from dy2static.operators.shared.policy import home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime.tracer.ambient.theirs import theirs
@@ -173,9 +173,9 @@ def default(session: Session, obj: Any, name: str) -> Any:
         slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
             isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
-            if _is_user_function(getattr(found, "__func__", found)):
+            if _is_user_function(getattr(found, "__func__", found)) or _is_in_users_class(cls, name):
                 note_definition(session, obj, name)
-            else:
+            if not _is_user_function(getattr(found, "__func__", found)):
                 note_property(session, obj, name, found, value)
             return value
     if isinstance(obj, super):
@@ -195,6 +195,11 @@ def default(session: Session, obj: Any, name: str) -> Any:
     elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
         return note_attribute_read(session, obj, name, value)
     return value
+
+
+def _is_in_users_class(cls: type, name: str) -> bool:
+    """Whether a class of the user's has it: ``functools.cache`` of a method, which is a descriptor written in C."""
+    return any(name in vars(base) and not is_librarys(str(base.__module__)) for base in cls.__mro__)
 
 
 def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:

@@ -197,7 +197,7 @@ def _bounds(session: Session, key: Any) -> Any:
 def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
     if isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
         if key.kind not in ("int", "bool"):
-            raise TypeError(f"{type(obj).__name__} indices must be integers or slices, not {key.kind}")
+            obj[key.python_type()]  # which Python refuses, in these words
         items = list(obj) if not isinstance(obj, torch.nn.ParameterList) else [obj[i] for i in range(len(obj))]
         if isinstance(obj, CONTAINERS):
             for position, value in enumerate(items):

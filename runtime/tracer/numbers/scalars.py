@@ -76,6 +76,20 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex, str, Staged)) or value is None
 
 
+def _divided(a: Any, b: Any) -> tuple[Any, Any]:
+    """``divmod(a, b)``, which has words of its own for a division of floats by zero."""
+    kinds = {kind_of(one) for one in (a, b)}
+    if "float" in kinds and (isinstance(b, Staged) or not b):
+        session = state.current()
+        try:
+            divmod(1.0, 0.0)
+        except ZeroDivisionError as error:
+            words = str(error)
+        session.emit("assert", [session.operand(session.scalar("ne", b, 0))],
+                     attrs={"exception": "ZeroDivisionError", "message": words})
+    return a // b, a % b
+
+
 def _is_real(value: object) -> bool:
     return isinstance(value, (int, float, StagedNumber))
 
@@ -167,10 +181,10 @@ class StagedNumber(Staged):
         return _binary("pow", other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return (self // other, self % other) if _is_real(other) else NotImplemented
+        return _divided(self, other) if _is_real(other) else NotImplemented
 
     def __rdivmod__(self, other: Any) -> Any:
-        return (other // self, other % self) if _is_real(other) else NotImplemented
+        return _divided(other, self) if _is_real(other) else NotImplemented
 
     def __round__(self, digits: Any = None) -> Any:
         return (
