@@ -6,7 +6,7 @@
 ...     return g(1, *xs, **xs), (*xs, 2), {*xs}, [*xs]
 ... ''', transform))
 def f(g, xs):
-    return g(1, *_d2s.star(xs), **_d2s.keywords(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*_d2s.star_of_list(xs)]
+    return g(1, *_d2s.star(xs), **_d2s.keywords(xs)), (*_d2s.star_of_tuple(xs), 2), [*_d2s.star_of_list(xs)]
 
 A list of a list that grew is one that grew; where only the content differs between paths, it must have one length.
 """
@@ -31,7 +31,7 @@ class _Starred(Transformer):
     def visit_Call(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not is_operator(node.func):
-            self._stars(node.args)
+            self._stars(node.args, "star")
             for one in node.keywords:
                 if one.arg is None and not isinstance(one.value, gast.Dict):
                     one.value = operator("keywords", one.value, origin=one.value)
@@ -40,7 +40,7 @@ class _Starred(Transformer):
     def visit_Tuple(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not isinstance(node.ctx, gast.Store):
-            self._stars(node.elts)
+            self._stars(node.elts, "star_of_tuple")
         return node
 
     def visit_List(self, node: gast.AST) -> Any:
@@ -51,10 +51,10 @@ class _Starred(Transformer):
 
     def visit_Set(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        self._stars(node.elts)
+        self._stars(node.elts, "star_of_tuple")
         return node
 
-    def _stars(self, elements: list[Any], name: str = "star") -> None:
+    def _stars(self, elements: list[Any], name: str) -> None:
         for element in elements:
             if isinstance(element, gast.Starred) and not isinstance(element.value, (gast.Tuple, gast.List)):
                 element.value = operator(name, element.value, origin=element)

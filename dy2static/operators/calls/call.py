@@ -28,11 +28,16 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         end_trace(session)
     if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
         return special(sys._getframe(1), *args, **kwargs)
-    if session is None:
+    for arg in args:
+        if type(arg) is Unfit:
+            what = f"{_described(f)} argument" if len(args) == 1 else "Value"
+            raise TypeError(f"{what} after * must be an iterable, not {arg.kind}")
+    if session is None and not (kwargs and any(type(arg) is Unfit for arg in kwargs.values())):
         caller = frames.local.call
         return f(*args, **kwargs) if caller is None else caller(f, args, kwargs)
     if any(name.startswith(KEYWORDS) for name in kwargs):
         return _with_keywords(session, f, args, kwargs)
+    assert session is not None
     return traced(session, f, args, kwargs)
 
 
@@ -53,11 +58,22 @@ KEYWORDS = "** "
 """How the name of a keyword begins that is a dict after two stars."""
 
 
-def _with_keywords(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+class Unfit:
+    """What stands behind a star of a call, or two, and has no items: Python names the callee when it says so."""
+
+    def __init__(self, value: Any) -> None:
+        cls = type(value)
+        is_of_c = not cls.__flags__ & (1 << 9) and cls.__module__ != "builtins"  # whose name has the module in it
+        self.kind = getattr(value, "kind", f"{cls.__module__}.{cls.__name__}" if is_of_c else cls.__name__)
+
+
+def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call with the items of such dicts, once for every dict that one of them may be."""
     given: dict[str, Any] = {}
     for place, value in kwargs.items():
-        if isinstance(value, Choice) and place.startswith(KEYWORDS):
+        if type(value) is Unfit:
+            raise TypeError(f"{_described(f)} argument after ** must be a mapping, not {value.kind}")
+        if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):
             return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
                 session, f, args, {**kwargs, place: option}))
         for key, item in value.items() if place.startswith(KEYWORDS) else ((place, value),):

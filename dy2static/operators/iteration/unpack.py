@@ -2,7 +2,7 @@
 
     a, b = xs             ->   a, b = unpack(xs, 2)
     a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
-    f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star(xs),)
+    f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star_of_tuple(xs),)
     f(**d)                ->   call(f, **keywords(d))
     lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2static.operators.calls import boundary, growing
-from dy2static.operators.calls.call import KEYWORDS, call
+from dy2static.operators.calls.call import KEYWORDS, Unfit, call
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
@@ -27,6 +27,7 @@ from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt
 from runtime.tracer.values import array, containers
 from runtime.tracer.values.containers import one_list, opened
 
@@ -110,13 +111,29 @@ def _too_many(session: Session, expected: int, found: Any) -> Any:
 
 
 def star(value: Any) -> Any:
-    """What stands behind a star in a call, or in a display of a tuple or set.
+    """What stands behind a star in a call."""
+    if type(value) in _NO_ITEMS or not (hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")):
+        return (Unfit(value),)
+    return star_of_tuple(value)
+
+
+_NO_ITEMS = (StagedInt, StagedFloat, StagedBool)
+
+
+def _require_items(value: Any) -> None:
+    if type(value) in _NO_ITEMS:
+        raise TypeError(f"Value after * must be an iterable, not {value.kind}")
+
+
+def star_of_tuple(value: Any) -> Any:
+    """What stands behind a star in a display of a tuple or set.
 
     A list whose length only the run knows gives what stands for its items (see ``starred_call``).
     """
     session = active()
     if session is None:
         return value
+    _require_items(value)
     value = generator_uses.listed(session, opened(value))
     if _has_own_items(session, value):
         value = call(list, value)
@@ -150,13 +167,13 @@ def keywords(value: Any) -> Any:
     """What stands behind two stars in a call: a dict is taken apart by ``call``, once for every dict that it may be."""
     session = active()
     if session is None:
-        return value
+        return value if hasattr(value, "keys") else {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
     value = opened(value)
     note_answers(session, value)
     options = value.options if isinstance(value, Choice) else (value,)
-    kinds = {getattr(one, "kind", type(one).__name__) for one in options if isinstance(one, _NO_MAPPINGS)}
-    if kinds:
-        raise TypeError(f"argument after ** must be a mapping, not {sorted(kinds)[0]}")
+    unfit = [one for one in options if isinstance(one, _NO_MAPPINGS) or not hasattr(one, "keys")]
+    if unfit:
+        return {f"{KEYWORDS}{next(_numbers)}": Unfit(unfit[0])}
     return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
 
 
@@ -169,6 +186,7 @@ def star_of_list(value: Any) -> Any:
     session = active()
     if session is None:
         return value
+    _require_items(value)
     value = generator_uses.listed(session, opened(value))
     if _has_own_items(session, value):
         return call(list, value)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -134,9 +135,16 @@ def text_of(session: Session, value: Any) -> Any:
         return _join("[", [(text_of(session, item),) for item in value], "]")
     if type(value) is tuple:
         return _join("(", [(text_of(session, item),) for item in value], ",)" if len(value) == 1 else ")")
+    if isinstance(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED:
+        fields = zip(type(value)._fields, value)  # type: ignore[attr-defined]
+        return _join(f"{type(value).__name__}(", [(f"{name}=", text_of(session, item)) for name, item in fields], ")")
     if structure.has_traced(value):
         raise _refusal(session, value)
     return repr(value)
+
+
+_NAMED = namedtuple("_NAMED", "field").__repr__.__code__
+"""What every ``namedtuple`` has for its text."""
 
 
 def is_exception_of_traced(value: Any) -> bool:
