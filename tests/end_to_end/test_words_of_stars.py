@@ -57,7 +57,7 @@ def test_outside_of_a_trace() -> None:
         return dict(**given)
 
     with pytest.raises(TypeError, match=r"^dict\(\) argument after \*\* must be a mapping, not int$"):
-        to_static(function).code  # noqa: B018  # converts it
+        to_static(function).code  # converts it
         to_static(function)(torch.ones(2), 3)
 
 
