@@ -14,8 +14,8 @@ from dy2static import to_static
 from tests.from_files import module_of
 from tests.oracle import difference
 
-VALUES = ("None", "3", "torch.device('cpu')", "'ab'", "[1]", "int(x.sum())", "float(x.sum())", "object()", "x", "{'k': 1}",
-          "iter([1])", "bool(x.sum() > 0)")  # fmt: skip
+VALUES = ("None", "3", "torch.device('cpu')", "'ab'", "[1]", "int(x.sum())", "float(x.sum())", "object()", "x",
+          "{'k': 1}", "iter([1])", "bool(x.sum() > 0)")  # fmt: skip
 CALLS = ("taking(*{0})", "taking(**{0})", "taking(1, *{0}, z=2)", "(lambda *a, **k: len(a))(*{0})", "Owner(**{0})",
          "Owner().method(*{0})", "Owner()(**{0})", "len(*{0})", "len(**{0})", "torch.add(*{0})", "max(1, *{0})",
          "(*{0}, 1)", "[*{0}]")  # fmt: skip
