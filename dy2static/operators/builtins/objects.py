@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,8 @@ from dy2static.operators.calls.sequences import (
 )
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
-from dy2static.operators.provenance.provenance import is_external, note_space
+from dy2static.operators.provenance.provenance import is_external, note_space, written
+from dy2static.operators.shared.policy import is_library
 from dy2static.operators.shared.staging import (
     MISSING,
     NO_NAMES,
@@ -40,6 +42,7 @@ from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.memory import hung
 from runtime.tracer.numbers.scalars import refuse
+from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import identities, same_object
 from runtime.tracer.values.numpy_arrays import NumpyArray
@@ -187,12 +190,29 @@ def _namespace(function: Any) -> Any:
             traced_attribute.require_settled(session, obj)
             if torch_internals.is_fake(obj):
                 return tensor_attributes.read(session, obj, "__dict__" if function is vars else "__dir__")
+        if args and isinstance(args[0], torch.Tensor):  # of it names are the caller's, or Python's
+            return dir(tensor_attributes.with_names(session, args[0])) if function is dir else (
+                tensor_attributes.read(session, args[0], "__dict__"))
         result = modules.space_as_in_eager(args[0], function(*args, **kwargs)) if args else function(*args, **kwargs)
         if function is vars:
             note_space(session, args[0], result)
+        elif args:
+            _note_names(session, args[0], result)
         return result
 
     return apply
+
+
+def _note_names(session: Session, obj: Any, names: list[str]) -> None:
+    """Guard what ``dir`` gives; of an object that is made inside, what it gives of its class."""
+    if not is_external(session, obj) and not isinstance(obj, type):
+        obj, names = type(obj), dir(type(obj))
+    if isinstance(obj, types.ModuleType) and is_library(obj) or not is_external(session, obj):
+        return
+    if not any(written(session, Place("attribute", obj, name)) for name in names):
+        session.guards.add_test(
+            (id(obj), "names of all"), f"the names that dir() gives of a {type(obj).__name__}",
+            lambda: dir(obj) == names)
 
 
 def _name(name: Any) -> str:

@@ -112,6 +112,8 @@ _OF_GRADIENTS = ("requires_grad", "is_leaf", "grad_fn")
 
 def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard, and what it is."""
+    if name == "__dict__":
+        with_names(session, tensor)
     if hasattr(torch.Tensor, name):
         session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
         session.inputs.asks_needs |= name in _OF_GRADIENTS
@@ -122,6 +124,13 @@ def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
         note_absent(session, tensor, name)
         raise AttributeError(f"'{type(tensor).__name__}' object has no attribute '{name}'")
     return note_attribute_read(session, tensor, name, value)
+
+
+def with_names(session: Session, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor from outside, and a guard on what hangs on it."""
+    session.guards.add((id(tensor), "names"), "what hangs on a tensor", lambda: dict(tensor.__dict__),
+                       dict(tensor.__dict__))  # fmt: skip
+    return tensor
 
 
 def note_absent(session: Session, tensor: torch.Tensor, name: str) -> None:
@@ -196,4 +205,4 @@ def _require_own(session: Session, tensor: torch.Tensor, name: str) -> None:
                             hint="Call it something else.")
 
 
-__all__ = ["builtin_of", "delete", "eager_class", "has", "read", "write"]
+__all__ = ["builtin_of", "delete", "eager_class", "has", "read", "with_names", "write"]

@@ -41,7 +41,7 @@ from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import containers
 from runtime.tracer.values.numpy_arrays import NumpyArray
-from runtime.tracer.values.structure import row_of
+from runtime.tracer.values.structure import has_traced, row_of
 
 _NOTHING = object()
 
@@ -152,7 +152,12 @@ def default(session: Session, obj: Any, name: str) -> Any:
             note_super(session, obj, name)
         elif isinstance(obj, type) and (value := _of_class(session, obj, name)) is not _NOTHING:
             return value
-        value = getattr(obj, name)
+        try:
+            value = getattr(obj, name)
+        except AttributeError:
+            if not isinstance(obj, super):
+                note_absent(session, obj, name)
+            raise
     else:
         found = _class_attribute(cls, name)
         if isinstance(found, property) and _is_user_function(found.fget):
@@ -204,16 +209,30 @@ def _is_in_users_class(cls: type, name: str) -> bool:
 
 def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
     """``object.__getattribute__(obj, name)``, or that of another class written in C: no ``__getattr__`` is asked."""
-    if lookup not in _PLAIN_LOOKUPS or type(name) is not str or isinstance(obj, (torch.Tensor, Staged, Choice)):
+    if lookup not in _PLAIN_LOOKUPS or type(name) is not str or isinstance(obj, (Staged, Choice)):
         return theirs(lookup, obj, name)
-    if _class_attribute(type(obj), "__getattr__") is _NOTHING:
+    if isinstance(obj, torch.Tensor):
+        return read(session, obj, name)
+    is_plain_lookup = type(obj).__getattribute__ in _PLAIN_LOOKUPS
+    if is_plain_lookup and _class_attribute(type(obj), "__getattr__") is _NOTHING:
         return default(session, obj, name)
+    value = _looked_up(lookup, obj, name)
+    if is_external(session, obj) and not written(session, Place("attribute", obj, name)) and (
+            not isinstance(value, _BOUND_ANEW) and not has_traced(value)):
+        adopt(session, value)
+        key, what = (id(obj), name, "stored"), f"the attribute '{name}' that a {type(obj).__name__} has itself"
+        session.guards.add(key, what, lambda: _looked_up(lookup, obj, name), value)
+    return lookup(obj, name) if value is _NOTHING else value
+
+
+_BOUND_ANEW = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def _looked_up(lookup: Any, obj: Any, name: str) -> Any:
     try:
-        value = lookup(obj, name)
+        return lookup(obj, name)
     except AttributeError:
-        note_lack(session, obj, name)
-        raise
-    return note_attribute_read(session, obj, name, value) if name in getattr(obj, "__dict__", {}) else value
+        return _NOTHING
 
 
 def _stays(obj: Any, name: str, value: Any) -> bool:
