@@ -214,6 +214,8 @@ class ProgramCache:
         if guard.once:
             return f"{self.name}() is traced at each call of this kind, because {guard.description}{where}."
         change = "" if guard.where is None else f" (it was {_short(guard.value)}, and is {_short(_now(guard))})"
+        if guard.where is not None and _now(guard) is guard.value:  # the same list: what it held then is gone
+            change = f" (it is {_short(guard.value)} now)"
         return (
             f"{self.name}() has been traced {RETRACES} times again because {guard.description} has changed{change}, "
             f"which is read{where}. Each trace takes time and memory; pass what changes as a tensor."

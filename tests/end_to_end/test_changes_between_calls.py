@@ -6,10 +6,14 @@ import collections
 import copy
 import dataclasses
 import functools
+import itertools
+import math
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -285,3 +289,41 @@ def test_a_method_of_a_class(kind: str, inside: bool) -> None:
         change()
         for x in (torch.ones(2), -torch.ones(2)):
             assert not difference(converted(x), function(x))
+
+
+class Sequence:
+    """Says itself what its items are."""
+
+    def __init__(self) -> None:
+        self.data = [1, 2]
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> int:
+        return self.data[index]
+
+    def __iter__(self) -> Any:
+        return iter(self.data)
+
+
+class Other(list[int]):
+    def __iter__(self) -> Any:
+        return iter([9, *self[:1]])
+
+
+@pytest.mark.parametrize("make", [Sequence, collections.UserList, Other])
+@pytest.mark.parametrize("read", [
+    lambda x: list(reversed(HELD.sequence)),
+    lambda x: operator.length_hint(HELD.sequence), lambda x: math.prod(HELD.sequence),
+    lambda x: list(itertools.accumulate(HELD.sequence)), lambda x: type(np.asarray(HELD.sequence).sum()).__name__,
+    lambda x: np.asarray(list(HELD.sequence)).sum() * x, lambda x: list(itertools.pairwise(HELD.sequence)),
+    lambda x: sum(HELD.sequence), lambda x: sorted(HELD.sequence), lambda x: max(HELD.sequence),
+])  # fmt: skip
+def test_what_a_sequence_says_of_itself(make: Any, read: Read) -> None:
+    HELD.sequence = make()
+    data = HELD.sequence if isinstance(HELD.sequence, list) else HELD.sequence.data
+    data[:] = [1, 2]
+    _hold(read, lambda: data.append(6), lambda: data.__setitem__(0, 8))
+    data[:] = [7, 1]
+    _hold(read, data.reverse)

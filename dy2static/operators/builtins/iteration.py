@@ -164,6 +164,10 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     method = python_method(args[0], "__reversed__")
     if method is not None:
         return call(method, args[0])
+    place = python_method(args[0], "__getitem__")
+    if place is not None and not isinstance(args[0], torch.nn.Module):
+        reversed(args[0])  # which says what it does not take
+        return iter([call(place, args[0], index) for index in range(call(len, args[0]) - 1, -1, -1)])
     return reversed(args[0])
 
 

@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import (
     Session,
     Staged,
     distribute,
+    python_method,
 )
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 
@@ -84,11 +85,17 @@ def _held(session: Session, value: Any) -> Held:
 
 def _items(session: Session, value: Any) -> Any:
     """What answers ``len`` and takes indices and slices."""
-    known = all(isinstance(one, _BY_INDEX) for one in (value.options if isinstance(value, Choice) else (value,)))
+    known = all(map(_has_places, value.options if isinstance(value, Choice) else (value,)))
     return value if known else traced(session, list, (value,), {})
 
 
+def _has_places(value: Any) -> bool:
+    return isinstance(value, _BY_INDEX) and all(python_method(value, name) is None for name in _PLACES)
+
+
 _BY_INDEX = (list, tuple, range, str, torch.Tensor)
+_PLACES = ("__iter__", "__len__", "__getitem__")
+"""What a user's class may answer in another way."""
 
 
 def _number(session: Session, value: Any, name: str) -> int:

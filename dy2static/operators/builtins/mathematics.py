@@ -19,7 +19,16 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.iteration.traced_for import fold, iterate
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
+from dy2static.operators.shared.staging import (
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    python_method,
+    stages,
+)
 from dy2static.operators.values.binary import binary
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
@@ -165,6 +174,8 @@ def _prod(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             isinstance(args[0], (list, tuple)) and (growing.is_growing(args[0]) or any(map(stages, args[0])))):
         items = iter(args[0]) if isinstance(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
         return call(functools.reduce, operator.mul, items, kwargs.get("start", 1))
+    if python_method(args[0], "__iter__") is not None:
+        return call(math.prod, call(list, args[0]), **kwargs)
     return math.prod(*args, **kwargs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections import deque
+from collections import UserList, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -221,6 +221,7 @@ def require_no_data(session: Session, f: Any, values: Any) -> None:
     """
     if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
         return
+    values = [list(value.data) if isinstance(value, UserList) else value for value in values]
     if any_staged(values):
         raise session.error(
             f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
