@@ -27,7 +27,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.numbers import number_operands
 from runtime.tracer.numbers.scalars import StagedFloat
-from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Scope, Session
 
@@ -94,7 +94,7 @@ class Graph:
                 stack.enter_context(torch_internals.quiet_shapes())
                 stack.enter_context(torch_internals.without_autocast_cache())
                 stack.enter_context(torch_internals.below_autograd())
-                for mode in (Watcher(self.session), *modes):
+                for mode in (Interceptor(self.session), *modes):
                     stack.enter_context(mode)
                 stack.enter_context(Recorder(self.session))
                 yield self.session

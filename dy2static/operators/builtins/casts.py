@@ -54,9 +54,16 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         method = python_method(value, f"__{name}__")
         if method is not None:
             return call(method, value)
+        number = user_methods.as_number(session, value, *_INSTEAD[name])
+        if number is not value:
+            return cast(session, (number, *rest), kwargs)
         return function(*args, **kwargs)
 
     return cast
+
+
+_INSTEAD = {"int": ("__index__",), "float": ("__index__",), "complex": ("__float__", "__index__")}
+"""What Python asks where a class has no method of the name itself."""
 
 
 def _index(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

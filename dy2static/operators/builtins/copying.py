@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_copies
 from dy2static.operators.provenance.provenance import memo, note_attribute_read
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
@@ -22,6 +23,9 @@ def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if torch_internals.is_fake(value):
         return tensor_copies.shallow(session, value)
     value = tables.unbound(session, value)
+    own = user_methods.called(session, value, "__copy__")
+    if own is not user_methods.NOT_USERS:
+        return own
     made = copy.copy(value)
     _note(session, value, made)
     return made
@@ -35,6 +39,9 @@ def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if isinstance(value, Staged):
         return value
     copies: Any = given.get("memo")
+    own = user_methods.called(session, value, "__deepcopy__", {}) if copies is None else user_methods.NOT_USERS
+    if own is not user_methods.NOT_USERS:
+        return own
     if copies is None:
         copies = {}
     else:

@@ -28,7 +28,7 @@ from dy2static.operators.calls.sequences import (
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
-from dy2static.operators.iteration.one_of_several import settled
+from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order
 from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
 from dy2static.operators.provenance import chosen
@@ -183,9 +183,14 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     items = list(iterate(session, given))
     keys = [_callback(kwargs["key"])(item) for item in items] if kwargs.get("key") is not None else items
     pairs = list(zip(keys, items))
-    if any(stages(key) or any_staged([key]) for key in keys):
+    users = len(keys) <= _FEW and any(map(user_methods.orders, keys))
+    if users or any(stages(key) or any_staged([key]) for key in keys):
         return in_order(session, pairs, bool(kwargs.get("reverse", False)))
     return [item for _, item in sorted(pairs, key=lambda pair: pair[0], reverse=kwargs.get("reverse", False))]
+
+
+_FEW = 32
+"""More items than this with an order of the user's are sorted by Python: no comparison may depend on a tensor then."""
 
 
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -325,6 +330,7 @@ def _per_option(handler: Any) -> Any:
     """The handler, once for every value an argument may be."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args = tuple(items_chosen(session, arg) for arg in args)
         choice = next((arg for arg in args if isinstance(arg, Choice)), None)
         if choice is None:
             return handler(session, args, kwargs)

@@ -20,6 +20,7 @@ from dy2static.operators.builtins import itertools_in_python
 from dy2static.operators.calls import boundary, functions
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import staged_sequence
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator import Held, generator_of
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.provenance import memo
@@ -39,6 +40,7 @@ def _handler(original: Any, make: Make, called: int | None = None) -> tuple[Any,
     """``original``, with what stands for it; ``called``: which of its arguments is a function."""
 
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args = tuple(user_methods.as_number(session, arg, "__index__") for arg in args)
         if any(_is_unseen(session, value) for value in (*args, *kwargs.values())) or (
                 called is not None and any(map(_decides, (*args[called : called + 1], *kwargs.values())))):
             try:

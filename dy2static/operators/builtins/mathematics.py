@@ -63,7 +63,7 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         keys = list(values)
         if key is not None:
             keys = [call(key, value) for value in values]
-        if not any(stages(one) for one in keys) and not any_staged(keys):
+        if not any(stages(one) for one in keys) and not any_staged(keys) and not any(map(user_methods.orders, keys)):
             return function(zip(keys, values), key=lambda pair: pair[0])[1]
         if key is None and all(isinstance(value, Staged) or type(value) in (int, float, bool) for value in values):
             kinds = {value.kind if isinstance(value, Staged) else type(value).__name__ for value in values}
@@ -141,6 +141,14 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
             raise TypeError("type Tensor doesn't define __trunc__ method")
         args = tuple(numpy_arrays.number(session, arg) if type(arg) is NumpyScalar else arg for arg in args)
+        own = name.removeprefix("scalar.math.")
+        if own in _OWN and args:
+            found = user_methods.called(session, args[0], f"__{own}__")
+            if found is not user_methods.NOT_USERS:
+                return found
+        if name not in _OF_ITEMS and own != "prod":
+            asked = ("__index__",) if name in _OF_INTEGERS else ("__float__", "__index__")
+            args = tuple(user_methods.as_number(session, arg, *asked) for arg in args)
         read = name not in _OF_ITEMS
         values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):
@@ -154,6 +162,8 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+_OWN = ("floor", "ceil", "trunc")
+"""Functions for which a class may have a special method."""
 _OF_ITEMS = frozenset(f"scalar.math.{name}" for name in ("dist", "fsum", "sumprod"))
 """Functions that take the items of what they are given, by code that is not converted."""
 _OF_INTEGERS = frozenset(f"scalar.math.{name}" for name in ("comb", "factorial", "gcd", "isqrt", "lcm", "perm"))
@@ -171,12 +181,17 @@ def _prod(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if isinstance(args[0], Choice):
         return distribute(session, args[0], lambda option: _prod(session, (option,), kwargs))
     if isinstance(args[0], (torch.Tensor, StagedSequence)) or stages(list(kwargs.values())) or (
-            isinstance(args[0], (list, tuple)) and (growing.is_growing(args[0]) or any(map(stages, args[0])))):
+            isinstance(args[0], (list, tuple)) and (
+                growing.is_growing(args[0]) or any(map(stages, args[0])) or any(map(_multiplies, args[0])))):
         items = iter(args[0]) if isinstance(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
         return call(functools.reduce, operator.mul, items, kwargs.get("start", 1))
     if python_method(args[0], "__iter__") is not None:
         return call(math.prod, call(list, args[0]), **kwargs)
     return math.prod(*args, **kwargs)
+
+
+def _multiplies(value: Any) -> bool:
+    return any(user_methods.is_users(python_method(value, name)) for name in ("__mul__", "__rmul__"))
 
 
 def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

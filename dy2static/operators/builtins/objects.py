@@ -21,6 +21,7 @@ from dy2static.operators.calls.sequences import (
     StagedSize,
     StagedZip,
 )
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
 from dy2static.operators.provenance.provenance import is_external, note_space, written
@@ -34,6 +35,7 @@ from dy2static.operators.shared.staging import (
     any_staged,
     distribute,
     held_choice,
+    python_method,
     spread,
 )
 from dy2static.operators.values import modules, traced_attribute
@@ -158,6 +160,12 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return tracer_cond.switch(session, held.selector, paths, NO_NAMES)
     if isinstance(obj, torch.Tensor):
         return tensor_attributes.has(session, obj, _name(name))
+    if user_methods.is_users(python_method(obj, "__getattr__")):
+        try:
+            traced_attribute.read(session, obj, _name(name))
+        except AttributeError:
+            return False
+        return True
     found = hasattr(obj, _name(name))
     if found:
         traced_attribute.note_present(session, obj, name)

@@ -22,7 +22,7 @@ from runtime import torch_internals
 from runtime.ir import Block, Operand, Type, Variable
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control.branches import trace_path
-from runtime.tracer.memory.storage_table import mark_uncertain
+from runtime.tracer.memory.storage_table import note_unknown_alias
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import flattening, structure, unification
 
@@ -156,7 +156,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             continue
         for tensor, own in zip(inputs, inner):
             if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
-                mark_uncertain(session.info(new).storage, session.info(tensor).storage,
+                note_unknown_alias(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     session.grad_switches = counted  # those in here are the function's own, and ours
     return tuple(joined) if isinstance(result, tuple) else joined[0]
@@ -210,7 +210,7 @@ def _is_whole(session: Session, output: torch.Tensor, own: torch.Tensor) -> bool
 def _may_be_written(session: Session, tensor: torch.Tensor) -> bool:
     """Whether an argument is memory of the trace's own, whole, and surely not another's."""
     info = session.info(tensor)
-    return not info.steps and info.storage.origin is None and not info.storage.uncertain
+    return not info.steps and info.storage.origin is None and not info.storage.unknown_aliases
 
 
 def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Tensor:

@@ -31,7 +31,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.session import Scope
 
 CACHED: Any = type(functools.lru_cache(lambda: None))
@@ -188,7 +188,7 @@ def outside(session: Session) -> Iterator[None]:
     """Run code as the caller would, in the middle of a trace."""
     before = state.enter(None)
     try:
-        with torch_internals.as_if_not_traced(Watcher):
+        with torch_internals.as_if_not_traced(Interceptor):
             yield
     finally:
         state.enter(before)

@@ -18,6 +18,7 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments, tensors_in_python
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.library_reads import note_given, note_parts
@@ -333,7 +334,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
 
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = numpy_arrays.for_torch(session, f, args, kwargs)
-    args = tuple(to_torch(session, arg) for arg in args)
+    args = tuple(to_torch(session, user_methods.as_number(session, arg, "__index__")) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         if isinstance(f, types.FunctionType):

@@ -41,6 +41,8 @@ _PLAIN: dict[str, Any] = {
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 _SEQUENCES = (list, tuple)
+_TEXTS = (str, bytes, bytearray)
+"""Of these ``+`` and ``*`` are asked after the other operand, as of lists."""
 
 
 def holds_grown(session: Session, *values: Any) -> bool:
@@ -68,7 +70,7 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]) and (
             op in _COMPARISONS or second is not _method(a, reflected)):
         tries.reverse()  # the derived class has another method, or it is a comparison
-    elif first is None and kinds[0] not in _SEQUENCES:
+    elif first is None and kinds[0] not in _SEQUENCES and not (kinds[0] in _TEXTS and op in ("+", "*")):
         if grown:
             boundary.require_none(session, f"'{op}'", (a, b))
         own = getattr(kinds[0], name, None)
@@ -126,4 +128,28 @@ def called(session: Session, value: Any, name: str, *args: Any) -> Any:
     return call(method, value, *args)
 
 
-__all__ = ["NOT_USERS", "called", "holds_grown", "is_users", "operated", "unary"]
+def as_number(session: Session, value: Any, *names: str) -> Any:
+    """What the first of some special methods gives that a user's class has (``__float__``, ``__index__``), or the
+    value."""
+    if type(value) in _NUMBERS:
+        return value
+    for name in names:
+        found = called(session, value, name)
+        if found is not NOT_USERS:
+            return found
+    return value
+
+
+_NUMBERS = (int, float, bool, complex, str, type(None))
+
+
+def orders(value: Any, depth: int = 2) -> bool:
+    """Whether a user's class says which of two values is less, of a value or of what a list or tuple holds."""
+    if type(value) in _NUMBERS:
+        return False
+    if type(value) in (list, tuple):
+        return depth > 0 and any(orders(one, depth - 1) for one in value)
+    return any(is_users(python_method(value, name)) for name in ("__lt__", "__gt__"))
+
+
+__all__ = ["NOT_USERS", "as_number", "called", "holds_grown", "is_users", "operated", "orders", "unary"]

@@ -12,6 +12,7 @@ from typing import Any
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
+from dy2static.operators.iteration.one_of_several import items_chosen
 from dy2static.operators.iteration.traced_for import drive
 from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared.load import settle
@@ -72,6 +73,7 @@ def collected(session: Session, source: Any) -> list[Any]:
 
 def listed(session: Session, value: Any) -> Any:
     """The items of a fresh generator as a list, or one of several lists; anything else as it is."""
+    value = items_chosen(session, value)
     source = source_of(session, value)
     return value if source is None else opened(collected(session, source))
 

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import LiveItems, StagedSequence, changed
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, python_method
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.choices import lengths
@@ -39,6 +40,23 @@ def as_one_list(session: Session, choice: Choice) -> list[Any]:
 
     tracer_cond.switch(session, choice.selector, list(map(path, choice.options)), NO_NAMES)
     return items
+
+
+def items_chosen(session: Session, value: Any) -> Any:
+    """The items of an object whose ``__iter__``, written by the user, gives one of several iterators; others as they
+    are."""
+    if not session.known.choosing:
+        return value
+    method = python_method(value, "__iter__")
+    if method is None or place_of(method) not in session.known.choosing:
+        return value
+    found = call(method, value)
+    return as_one_list(session, found) if isinstance(found, Choice) else found
+
+
+def place_of(method: types.FunctionType) -> str:
+    """What tells a method from others, in each attempt at a trace."""
+    return f"{method.__code__.co_filename}:{method.__code__.co_firstlineno}"
 
 
 class _Settled(StagedSequence):
@@ -76,4 +94,4 @@ def settled(session: Session, value: Any) -> Any:
     return value
 
 
-__all__ = ["as_one_list", "differ_in_length", "settled"]
+__all__ = ["as_one_list", "differ_in_length", "items_chosen", "place_of", "settled"]

@@ -19,12 +19,14 @@ from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transpo
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
+from dy2static.operators.iteration.one_of_several import items_chosen, place_of
 from dy2static.operators.provenance.provenance import CONTAINERS, adopt, memo
 from dy2static.operators.shared.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.calls import Known
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.control.branches import Names, all_names
@@ -49,7 +51,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
     if isinstance(iterable, Transposed):
         iterable.consume(session)
         iterable = iterable.columns
-    iterable = containers.opened(iterable)
+    iterable = items_chosen(session, containers.opened(iterable))
     if isinstance(iterable, RowChoice):
         iterable.run(session, lambda option: traced_for(session, option, test, body, names, options))
         return
@@ -314,7 +316,10 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         return iter(iterable)
-    return _Converted(call(method, iterable))
+    found = call(method, iterable)
+    if isinstance(found, Choice):
+        raise session.restart(Known(choosing=frozenset({place_of(method)})))
+    return _Converted(found)
 
 
 class _Converted:

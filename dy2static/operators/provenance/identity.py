@@ -23,8 +23,8 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
     whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
              if one.storage is other.storage and not one.steps and not other.steps]
     if any(not (one.when & other.when).always for one, other in whole) or any(
-        one.other() is second.storage for one in first.storage.uncertain
-    ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
+        one.other() is second.storage for one in first.storage.unknown_aliases
+    ) or any(alias_set.may_be_one(first.storage, second.storage) for alias_set, _ in first.storage.alias_sets):
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")

@@ -13,9 +13,9 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.if_expr import if_expr
-from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.constructs.user_methods import NOT_USERS, is_users, operated
 from dy2static.operators.provenance.identity import identical_tensors
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from dy2static.operators.values.attribute import attr
 from runtime.tracer.python_state.held import RowKey
 from runtime.tracer.values import array, containers, structure
@@ -30,6 +30,8 @@ def is_open(value: Any, depth: int = 0) -> bool:
         return True
     if isinstance(value, set):
         return any(type(item) is containers.Several for item in value)
+    if is_users(python_method(value, "__eq__")):
+        return True
     if depth > _DEPTH or type(value) not in (list, tuple, dict):
         return False
     return any(is_open(item, depth + 1) for item in ((*value, *value.values()) if type(value) is dict else value))

@@ -16,6 +16,7 @@ import torch
 
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
 from dy2static.operators.values import sequences_in_python
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
@@ -146,6 +147,8 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
 def decides(value: Any, depth: int = 4) -> bool:
     """Whether comparing a value may be for the run; a list may hold itself."""
     if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
+        return True
+    if user_methods.orders(value):
         return True
     return depth > 0 and isinstance(value, (tuple, list)) and any(decides(one, depth - 1) for one in value)
 

@@ -67,6 +67,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return found
     if isinstance(container, (list, tuple, deque)) and (
             _holds_grown(value, container) or user_methods.holds_grown(session, value, container)
+            or any(user_methods.is_users(python_method(one, "__eq__")) for one in (value, *container)
+                   if type(one) not in _PLAIN_ITEMS)
             or session.has_contents and any(isinstance(item, set) and equality.is_open(item) for item in container)):
         return equality.any_equal(session, container, value)
     if isinstance(container, _CONTAINERS) and _compares(value, container):
@@ -79,6 +81,9 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return truth_of(session, call(method, container, value))
     note_answers(session, container)
     return value in container
+
+
+_PLAIN_ITEMS = frozenset((int, float, str, bool, type(None), torch.Tensor))
 
 
 def _compares(value: Any, container: Any) -> bool:

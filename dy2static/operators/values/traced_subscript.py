@@ -79,6 +79,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return numpy_arrays.item(session, obj, key)
     key = numpy_arrays.as_key(session, obj, key)
     if isinstance(obj, torch.Tensor):
+        key = _with_numbers(session, key)
         boundary.require_none(session, "the index of a tensor", [key])
         if tensor_index.is_staged(session, obj, key):
             with growing.checked(session, obj, key):
@@ -176,8 +177,17 @@ def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
     if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
         return reads.index(session, key)
-    found = user_methods.called(session, key, "__index__") if isinstance(obj, (list, tuple, str, range, deque)) else key
-    return key if found is user_methods.NOT_USERS else found
+    if isinstance(obj, (list, tuple, str, range, deque)):
+        return user_methods.as_number(session, key, "__index__")
+    return key
+
+
+def _with_numbers(session: Session, key: Any) -> Any:
+    """The index of a tensor with the numbers that objects of users' classes stand for."""
+    if type(key) is tuple:
+        parts = [user_methods.as_number(session, part, "__index__") for part in key]
+        return key if all(map(operator.is_, parts, key)) else tuple(parts)
+    return user_methods.as_number(session, key, "__index__")
 
 
 def _bounds(session: Session, key: Any) -> Any:
@@ -189,9 +199,9 @@ def _bounds(session: Session, key: Any) -> Any:
     parts = key.start, key.stop, key.step
     if any(isinstance(part, Staged) and part.kind not in ("int", "bool") for part in parts):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    if not any(isinstance(part, torch.Tensor) for part in parts):
-        return key
-    return slice(*(reads.index(session, part) if isinstance(part, torch.Tensor) else part for part in parts))
+    numbers = [reads.index(session, part) if isinstance(part, torch.Tensor) else
+               user_methods.as_number(session, part, "__index__") for part in parts]  # fmt: skip
+    return key if all(map(operator.is_, numbers, parts)) else slice(*numbers)
 
 
 def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
@@ -288,6 +298,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         raise session.error("an item of a NumPy array that is only known while the Program runs is written",
                             code="D2S213", hint="Use np.where, or write the tensor.")
     if isinstance(obj, torch.Tensor):
+        key = _with_numbers(session, key)
         key, value = numpy_arrays.as_key(session, obj, key), numpy_arrays.as_number_only(session, value)
         if isinstance(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))

@@ -56,6 +56,9 @@ class Known:
     escaping: frozenset[str] = frozenset()
     """The user's functions, by file and line, that exceptions leave on some paths only: they hand them on as values."""
 
+    choosing: frozenset[str] = frozenset()
+    """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
+
     def and_also(self, other: Known) -> Known:
         """Both."""
         names = [one.name for one in dataclasses.fields(Known)]

@@ -32,7 +32,7 @@ from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
-from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
@@ -231,7 +231,7 @@ def _trace_once(
             stack.enter_context(torch_internals.quiet_shapes())
             stack.enter_context(torch_internals.without_autocast_cache())
             stack.enter_context(torch_internals.below_autograd())
-            stack.enter_context(Watcher(session))
+            stack.enter_context(Interceptor(session))
             stack.enter_context(Recorder(session))
             modes = torch_internals.ambient_modes()
             try:

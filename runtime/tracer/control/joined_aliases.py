@@ -9,7 +9,7 @@ from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory import aliases, deferred
 from runtime.tracer.memory.conditions import NEVER, Late, PathCondition
-from runtime.tracer.memory.storage_table import Storage, mark_uncertain
+from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
 from runtime.tracer.values.alias_sets import inherit
 
 
@@ -55,10 +55,10 @@ class JoinAliases(JoinPart):
         """A tensor may be ``storage``; ``many``: in too many ways to say when. Then it may be any other that may be."""
         location = self.branches.session.location()
         if many and aliases.is_outside(storage, self.branches.entry):
-            mark_uncertain(mine, storage, "it may be one of many others", location)
+            note_unknown_alias(mine, storage, "it may be one of many others", location)
         for other, of_many in met_by:
             if many or of_many:
-                mark_uncertain(mine, other, "it may be one of many others", location)
+                note_unknown_alias(mine, other, "it may be one of many others", location)
         met_by.append((mine, many))
 
     def _note_path(self, path: Path, joined: list[Storage], views: list[tuple[int, aliases.Root]]) -> None:
@@ -75,7 +75,7 @@ class JoinAliases(JoinPart):
                 self._link(path, joined[link.one], joined[link.other], link.steps, link.when, link.pending)
             for a, b in unknown:
                 location = self.branches.session.location()
-                mark_uncertain(joined[a], joined[b], "two variables are views of one tensor on one path", location)
+                note_unknown_alias(joined[a], joined[b], "two variables are views of one tensor on one path", location)
 
     def _link(
         self, path: Path, dependent: Storage, base: Storage, steps: Any, when: PathCondition, pending: Any

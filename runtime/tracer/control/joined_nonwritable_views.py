@@ -27,7 +27,7 @@ Key = tuple[str, bool, bool, bool]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Conditions:
     """When a tensor is such a view at a path's end, when its base was written, and when it got a history by that which
     did not come to the view."""
 
@@ -35,32 +35,32 @@ class _Found:
     stale: PathCondition = NEVER
     behind: PathCondition = NEVER
 
-    def __or__(self, other: _Found) -> _Found:
-        return _Found(*(mine | its for mine, its in zip(self.parts, other.parts)))
+    def __or__(self, other: _Conditions) -> _Conditions:
+        return _Conditions(*(mine | its for mine, its in zip(self.parts, other.parts)))
 
     @property
     def parts(self) -> tuple[PathCondition, PathCondition, PathCondition]:
         return self.when, self.stale, self.behind
 
 
-def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | None, _Found]:
+def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | None, _Conditions]:
     """What is known of a tensor, by the kind of view; None stands for one without a history, which it is where it is
     ``bare``. ``end``: its memory."""
-    found: dict[Key | None, _Found] = {} if bare.never else {None: _Found(bare)}
+    found: dict[Key | None, _Conditions] = {} if bare.never else {None: _Conditions(bare)}
     for fixed in info.fixed:
         key = fixed.output, fixed.has_node, fixed.several, fixed.noticed
-        found[key] = found.get(key, _Found()) | _Found(
+        found[key] = found.get(key, _Conditions()) | _Conditions(
             fixed.when, stale_when(info, fixed, end), behind_when(info, fixed, end))
     return found
 
 
-def _at_end(session: Session, path: Path, info: TensorInfo) -> dict[Key | None, _Found]:
+def _at_end(session: Session, path: Path, info: TensorInfo) -> dict[Key | None, _Conditions]:
     """What is known of a tensor at a path's end."""
     bare = path.bare[info] if info in path.bare else session.bare.get(info, NEVER)
     return _facts(info, path.storages.get(info.storage, info.storage.value), bare)
 
 
-def _put(session: Session, info: TensorInfo, key: Key | None, found: _Found) -> None:
+def _put(session: Session, info: TensorInfo, key: Key | None, found: _Conditions) -> None:
     if key is None:
         session.bare[info] = session.bare.get(info, NEVER) | found.when
     else:
@@ -85,7 +85,7 @@ class JoinViews(JoinPart):
 
 
 def _note_join(session: Session, op: Operator, pairs: Met) -> None:
-    found: dict[tuple[int, Key | None], tuple[TensorInfo, dict[Path, _Found]]] = {}
+    found: dict[tuple[int, Key | None], tuple[TensorInfo, dict[Path, _Conditions]]] = {}
     for path, tensors in pairs:
         for inside, outside in tensors:
             mine, info = session.info(outside), session.info(inside)
@@ -93,10 +93,10 @@ def _note_join(session: Session, op: Operator, pairs: Met) -> None:
                 continue
             for key, fact in _at_end(session, path, info).items():
                 _, by_path = found.setdefault((id(mine), key), (mine, {}))
-                by_path[path] = by_path.get(path, _Found()) | fact
+                by_path[path] = by_path.get(path, _Conditions()) | fact
     for (_, key), (mine, by_path) in found.items():
-        ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
-        _put(session, mine, key, _Found(*(
+        ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Conditions())) for path, _ in pairs]
+        _put(session, mine, key, _Conditions(*(
             joined(session, op, session.scope, [(end, found.parts[part]) for end, found in ends]) for part in range(3)
         )))  # fmt: skip
 
@@ -123,19 +123,19 @@ class LoopViews(LoopPart):
     def enter(self, body: Body, pairs: Pairs, stand_ins: Pairs) -> None:
         """Let what enters the body be such a view where it was one before the loop, or an iteration left one."""
         session, entry = body.session, body.entry
-        first: dict[tuple[Number, Key | None], _Found] = {}
+        first: dict[tuple[Number, Key | None], _Conditions] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
             end = entry.get(info.storage, info.storage.value)
             for key, fact in _facts(info, end, session.bare.get(info, NEVER)).items():
                 self._found.setdefault(number, {})[key] = None
-                first[number, key] = first.get((number, key), _Found()) | fact
+                first[number, key] = first.get((number, key), _Conditions()) | fact
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
-                before = first.get((number, key), _Found())
+                before = first.get((number, key), _Conditions())
                 values = [LoopValue(BOOL, _now(session, body.scope, one), body.scope) for one in before.parts]
                 self._values[number, key] = values
-                _put(session, info, key, _Found(*(when(value.inside) for value in values)))
+                _put(session, info, key, _Conditions(*(when(value.inside) for value in values)))
         for info in self._read:
             self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.bare[info]), body.scope)
             session.bare[info] = when(self._bare[info].inside)
@@ -144,16 +144,16 @@ class LoopViews(LoopPart):
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
         session = body.session
         known = True
-        left: dict[tuple[Number, Key | None], _Found] = {}
+        left: dict[tuple[Number, Key | None], _Conditions] = {}
         for number, out, _ in pairs:
             info = session.info(out)
             for key, fact in _at_end(session, path, info).items():
                 if key not in self._found.setdefault(number, {}):
                     self._found[number][key] = None
                     known = False
-                left[number, key] = left.get((number, key), _Found()) | fact
+                left[number, key] = left.get((number, key), _Conditions()) | fact
         for at, values in self._values.items():
-            for value, found in zip(values, left.get(at, _Found()).parts):
+            for value, found in zip(values, left.get(at, _Conditions()).parts):
                 value.next = found
         for info, value in self._bare.items():
             value.next = path.bare[info]
@@ -171,7 +171,7 @@ class LoopViews(LoopPart):
             for value in values:
                 value.finish(session, op, PathEnd(path.scope, path.ended))
             if number in results:
-                _put(session, results[number], key, _Found(*(when(value.after) for value in values)))
+                _put(session, results[number], key, _Conditions(*(when(value.after) for value in values)))
         for info, value in self._bare.items():
             value.finish(session, op, PathEnd(path.scope, path.ended))
             session.bare[info] = when(value.after)

@@ -13,7 +13,7 @@ from runtime.tracer.memory import aliases
 from runtime.tracer.memory.aliases import Link, Root
 from runtime.tracer.memory.conditions import Late, PathCondition, any_of, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd
-from runtime.tracer.memory.storage_table import RecordedStep, Storage, mark_uncertain
+from runtime.tracer.memory.storage_table import RecordedStep, Storage, note_unknown_alias
 from runtime.tracer.values import alias_sets
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class LoopAliases(LoopPart):
         self._listed: dict[Number, list[Storage]] = {} if before is None else before._listed
         """What is left in a place and is in a list that grows."""
         self._inside: dict[Number, Storage] = {}
-        self._pools: dict[Number, int] = {}
+        self._alias_sets: dict[Number, int] = {}
         """In how many lists that grow it was when the iteration began."""
 
     def forget(self, slots: set[int]) -> None:
@@ -133,7 +133,7 @@ class LoopAliases(LoopPart):
             storage = self._inside.setdefault(number, session.info(inside).storage)
             for listed in self._listed.get(number, ()):
                 alias_sets.inherit(storage, listed)
-            self._pools[number] = len(storage.pools)
+            self._alias_sets[number] = len(storage.alias_sets)
         for number, outside, _ in pairs:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
@@ -186,10 +186,10 @@ class LoopAliases(LoopPart):
     def _note_listed(self, number: Number, storage: Storage) -> bool:
         """What an iteration leaves may be in a list that grows; whether the body was traced as if that was known."""
         inside = self._inside.get(number)
-        if inside is None or not storage.pools:
+        if inside is None or not storage.alias_sets:
             return True
         if inside is storage:
-            new = len(storage.pools) > self._pools.get(number, 0)
+            new = len(storage.alias_sets) > self._alias_sets.get(number, 0)
         else:
             new = alias_sets.inherit(inside, storage)
         if new:
@@ -264,7 +264,7 @@ class LoopAliases(LoopPart):
         for number, base in self.unknown:
             a, b = known.get(number), self._storage(base, known)
             if a is not None and b is not None:
-                mark_uncertain(a, b, "an iteration makes it a view of another tensor's memory", location)
+                note_unknown_alias(a, b, "an iteration makes it a view of another tensor's memory", location)
 
 
 __all__ = ["LoopAliases"]

@@ -59,7 +59,7 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
     for slot in growing:
         if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
             for position, item in enumerate(slot.init):
-                alias_set_items.put(session, slot.carried.pool, item, (slot.init, position))
+                alias_set_items.put(session, slot.carried.alias_set, item, (slot.init, position))
     return False
 
 

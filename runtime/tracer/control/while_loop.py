@@ -118,7 +118,7 @@ class _Attempt:
         self.args: list[Variable] = []
         self.held = frozenset(session.held_in_lists)
         """What lists that grow held copies of when the body began, by identity."""
-        self.no_item = [storage for storage in self.entry if not storage.pools]
+        self.no_item = [storage for storage in self.entry if not storage.alias_sets]
         """The memory from before that was in no list that grows when the body began."""
         self.values = values = LoopValues(session, slots, names, alone, (body, test))
 
@@ -180,7 +180,7 @@ class _Attempt:
         values.end(path, repeated)
         later = session.held_in_lists.keys() - self.held  # the next iteration begins with what is older
         stable = values.old.isdisjoint(later) and values.objects.isdisjoint(later)
-        stable = stable and not any(storage.pools for storage in self.no_item)
+        stable = stable and not any(storage.alias_sets for storage in self.no_item)
         unknown = values.widen(path, befores, repeated, late)
         stable = values.fit and stable
         with path.inside(session):

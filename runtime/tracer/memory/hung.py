@@ -57,7 +57,7 @@ def others(session: Session, tensor: torch.Tensor) -> list[Storage]:
     found, reached = aliases.few_roots(info, ())
     sometimes = [root for root in found if not root.when.always and not root.steps]
     whole = [root.storage for root in sometimes if root.storage is not info.storage]
-    return [*whole, *reached, *([info.storage] if info.storage.pools or info.storage.uncertain else [])]
+    return [*whole, *reached, *([info.storage] if info.storage.alias_sets or info.storage.unknown_aliases else [])]
 
 
 def require_sole(session: Session, tensor: torch.Tensor, name: str, writes: bool) -> None:
@@ -112,7 +112,7 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     own = session.inputs.own_variable(tensor)
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
-        if session.open_pools and session.knows(tensor):
+        if session.open_alias_sets and session.knows(tensor):
             _require_other(session, session.info(tensor).storage, name)
         return MISSING
     return _answer(session, own, real, name, question)
@@ -183,8 +183,8 @@ def _answer(
 
 def _require_other(session: Session, storage: Storage, name: str) -> None:
     """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
-    opened = [pool.find() for pool, _ in session.open_pools]
-    if any(known.find() is pool for known, _ in storage.pools for pool in opened):
+    opened = [alias_set.find() for alias_set, _ in session.open_alias_sets]
+    if any(known.find() is alias_set for known, _ in storage.alias_sets for alias_set in opened):
         raise CannotBeOpen(f"an item of a list among the arguments is asked for '{name}'")
 
 

@@ -21,8 +21,8 @@ from runtime.tracer.memory.storage_table import (
     RecordedStep,
     Storage,
     TensorInfo,
-    mark_uncertain,
     note_overlap,
+    note_unknown_alias,
     storage_key,
 )
 
@@ -189,7 +189,7 @@ class Inputs:
                         hint="Write out of place (x = x + y instead of x += y), or .clone() one of them before.",
                         code="D2S225",
                     )
-                mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
+                note_unknown_alias(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
         self._real_storages.setdefault(key, []).append((real, storage))
         if torch_internals.overlaps_itself(real):  # a write to one element is seen in another
             note_overlap(storage, f"elements of '{label}' are one memory")
@@ -221,7 +221,7 @@ class Inputs:
 
     def leaf_arguments(self) -> list[torch.Tensor]:
         """Those of the arguments that autograd's graph begins with; which they are becomes a condition."""
-        if any(needs for _, needs in self.session.open_pools):
+        if any(needs for _, needs in self.session.open_alias_sets):
             raise CannotBeOpen("gradients are asked for, which an item of a list among the arguments may get")
         found = []
         for var, fake in self._input_fakes.items():

@@ -19,7 +19,7 @@ from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.aliases import Alias
-    from runtime.tracer.values.alias_sets import Lost, Pool
+    from runtime.tracer.values.alias_sets import AliasSet, Lost
     from runtime.tracer.values.origins import Origin
 
 
@@ -32,9 +32,9 @@ class Storage:
     """The input's or parameter's Variable, for memory that belongs to the caller."""
     label: str = ""
     """How the user would call it (``x``, ``self.weight``), for error messages."""
-    uncertain: list[Uncertainty] = field(default_factory=list)
+    unknown_aliases: list[UnknownAlias] = field(default_factory=list)
     """Storages that may or may not be this very memory when the Program runs."""
-    pools: list[tuple[Pool, Location | None]] = field(default_factory=list)
+    alias_sets: list[tuple[AliasSet, Location | None]] = field(default_factory=list)
     """Those that it is in, and where it was put there or came out."""
     aliases: list[Alias] = field(default_factory=list)
     """Memory that this is, or is a view of, where their flags hold."""
@@ -79,7 +79,7 @@ class Write:
 
 
 @dataclass(eq=False)
-class Uncertainty:
+class UnknownAlias:
     """Two storages that may or may not be one at run time: a write to either has no static meaning."""
 
     other: weakref.ref[Storage]
@@ -267,17 +267,17 @@ class StorageTable:
         return None if reference is None else reference()
 
 
-def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
+def note_unknown_alias(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
     """Note that ``a`` and ``b`` may be the same memory when the Program runs."""
     if a is b:
         return
-    a.uncertain.append(Uncertainty(weakref.ref(b), reason, location))
-    b.uncertain.append(Uncertainty(weakref.ref(a), reason, location))
+    a.unknown_aliases.append(UnknownAlias(weakref.ref(b), reason, location))
+    b.unknown_aliases.append(UnknownAlias(weakref.ref(a), reason, location))
 
 
 def note_overlap(storage: Storage, reason: str) -> None:
     """Note that a write to a part of some memory may be seen in another part of the tensor that it is known by."""
-    storage.uncertain.append(Uncertainty(weakref.ref(storage), reason, None))
+    storage.unknown_aliases.append(UnknownAlias(weakref.ref(storage), reason, None))
 
 
 def storage_key(tensor: torch.Tensor) -> int:

@@ -21,15 +21,15 @@ def require_certain(session: Session, storage: Storage) -> None:
     """
     if storage.lost is not None:
         raise storage.lost.error(session)
-    for uncertainty in storage.uncertain:
+    for uncertainty in storage.unknown_aliases:
         other = uncertainty.other()
         if other is None:
             continue
         if session.inputs.is_input(storage) and session.inputs.is_input(other):
             raise session.restart(Known(shared=frozenset((storage.label, other.label))))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
-    for pool, location in storage.pools:
-        if pool.lose(session, storage):
+    for alias_set, location in storage.alias_sets:
+        if alias_set.lose(session, storage):
             raise _may_share(session, "it is an item of a list that grows", location)
 
 

@@ -97,7 +97,7 @@ FIELDS: dict[str, str] = {
     "raising": VALUE,
     "paths": VALUE,
     "has_growing": VALUE,
-    "open_pools": KEPT,  # never changes
+    "open_alias_sets": KEPT,  # never changes
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
     "copied": PARTS,

@@ -13,7 +13,7 @@ from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
-from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
+from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
@@ -355,7 +355,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     old = info.storage
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
     storage = session.storages.new(var, label=old.label)
-    mark_uncertain(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
+    note_unknown_alias(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
     new = TensorInfo(storage, (), True, info.layout_known)
     new.cached, new.cached_for = var, var
     session.register(fake, new)
@@ -376,7 +376,7 @@ def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: 
     old = info.storage
     (var,) = session.emit("aten.detach.default", [session.read(tensor)], types=[session.type_of(fake)])
     storage = session.storages.new(var, label=old.label)
-    mark_uncertain(old, storage, "requires_grad_(False) made it one that is not differentiated", session.location())
+    note_unknown_alias(old, storage, "requires_grad_(False) made it one that is not differentiated", session.location())
     new = TensorInfo(storage, (), False, info.layout_known)
     new.cached, new.cached_for = var, var
     session.register(fake, new)

@@ -99,7 +99,7 @@ class History:
             code="D2S213", hint="Ask for requires_grad, or do it outside the converted function.")
 
 
-class Watcher(torch_internals.TorchFunctionMode):
+class Interceptor(torch_internals.TorchFunctionMode):
     """Refuses, or stages, what would freeze a tensor's data into the Program."""
 
     def __init__(self, session: Session) -> None:
@@ -308,4 +308,4 @@ class Watcher(torch_internals.TorchFunctionMode):
         return theirs(func, *args)
 
 
-__all__ = ["OF_DTYPES", "Watcher"]
+__all__ = ["OF_DTYPES", "Interceptor"]

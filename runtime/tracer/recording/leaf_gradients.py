@@ -75,7 +75,7 @@ def _require_sole(session: Session, tensor: torch.Tensor) -> None:
     """Refuse a tensor that is another one on some path, where that one may have a gradient, or is to get it."""
     info = session.info(tensor)
     found, reached = aliases.few_roots(info, ())
-    several = reached or info.storage.pools or any(not root.when.always and not root.steps for root in found)
+    several = reached or info.storage.alias_sets or any(not root.when.always and not root.steps for root in found)
     if several or Sources(session).is_leaf(info.storage.first) is None:
         raise session.error("the .grad of a tensor that is another one on some path", code="D2S245",
                             hint="Keep the gradient beside the tensor, as torch.autograd.grad gives it.")

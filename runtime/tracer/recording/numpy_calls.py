@@ -19,7 +19,7 @@ from runtime.ops import host_numpy
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.memory.deferred import needed
-from runtime.tracer.memory.storage_table import mark_uncertain
+from runtime.tracer.memory.storage_table import note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
@@ -129,7 +129,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for other in results + values if look.shared else []:
             tensor = other.tensor if isinstance(other, NumpyArray) else other
             if isinstance(tensor, torch.Tensor):
-                mark_uncertain(session.info(tensor).storage, session.info(result).storage,
+                note_unknown_alias(session.info(tensor).storage, session.info(result).storage,
                                "NumPy made an array of another's memory", session.location())  # fmt: skip
         results.append(_wrapped(result, look))
     if many is None:

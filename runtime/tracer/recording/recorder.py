@@ -28,7 +28,7 @@ from runtime.tracer.memory.storage_table import (
     TensorInfo,
     Write,
     compose,
-    mark_uncertain,
+    note_unknown_alias,
     storage_key,
 )
 from runtime.tracer.memory.unknown_aliasing import require_certain
@@ -354,7 +354,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                     result.storage = self.session.storages.new(result.cached)  # type: ignore[arg-type]
                     result.steps = ()
                     result.cached_for = result.storage.value
-                mark_uncertain(source.storage, result.storage, reason, self.session.location())
+                note_unknown_alias(source.storage, result.storage, reason, self.session.location())
 
     def _modes(self, func: Any) -> tuple[Any, Any]:
         """The modes to record an operator with. A replay casts above the recorder, and runs what it made without

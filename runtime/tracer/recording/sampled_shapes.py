@@ -156,7 +156,7 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Sample:
     values: _Values
     result: Any
     flat: list[Any]
@@ -181,7 +181,7 @@ def apply(
     """The arguments that each failure is about."""
     really = False
 
-    def tried(values: _Values) -> _Found | None:
+    def tried(values: _Values) -> _Sample | None:
         given: list[Any] = []
         named: dict[str, Any] = {}
         try:
@@ -195,13 +195,13 @@ def apply(
             failed.append((given, named))
             if not torch_internals.is_shape_error(error):
                 real = torch_internals.real_results(func, given, named) if really else None
-                return None if real is None else _Found(values, real, list(_flat(real)))
+                return None if real is None else _Sample(values, real, list(_flat(real)))
             shape_env = session.shape_env  # the rule asks what a tensor holds: it is tried on real ones
             result = torch_internals.unknown_sizes(session.fake_mode, shape_env, func, given, named, casting)
             if result is None:
                 return None
         _require_apart(session, result, (*given, *named.values()))
-        return _Found(values, result, list(_flat(result)))
+        return _Sample(values, result, list(_flat(result)))
 
     likely = itertools.islice(call.assignments(), _MOST_TRIED)
     base = next((found for values in likely if (found := tried(values))), None)
@@ -246,19 +246,19 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _form(found: _Found) -> Any:
+def _form(found: _Sample) -> Any:
     return [(one.dim(), one.dtype, one.device, one.layout) if isinstance(one, torch.Tensor) else one
             for one in found.flat]
 
 
-def _of_one_form(call: _Call, every: list[_Found]) -> list[_Found]:
+def _of_one_form(call: _Call, every: list[_Sample]) -> list[_Sample]:
     """The results, which all have one form.
 
     Raises:
         Unlike: They have two, and what makes the difference is one value of a stand-in.
     """
     forms: list[Any] = []
-    groups: list[list[_Found]] = []
+    groups: list[list[_Sample]] = []
     for found in every:
         form = _form(found)
         if form not in forms:
@@ -284,7 +284,7 @@ def _undecided(session: Session) -> Exception:
         hint="Choose between fixed values with if, and call the function on each path.", code="D2S238")
 
 
-def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) -> Any:
+def _merged(call: _Call, every: list[_Sample], varied: bool, results: list[Any]) -> Any:
     first = results[0]
     if isinstance(first, (list, tuple)):
         parts = [_merged(call, every, varied, list(items)) for items in zip(*results)]
@@ -316,7 +316,7 @@ def order_of(results: list[Any]) -> list[int] | None:
     return None
 
 
-def _size(call: _Call, every: list[_Found], varied: bool, sizes: list[Any]) -> Any:
+def _size(call: _Call, every: list[_Sample], varied: bool, sizes: list[Any]) -> Any:
     if any(type(size) is not int for size in sizes):  # it depends on what the tensors hold
         return torch_internals.new_symbol(call.session.shape_env, size=True)
     if varied and len(set(sizes)) == 1:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from runtime.tracer.python_state.notes import Note
     from runtime.tracer.recording.attempt import Attempt
     from runtime.tracer.recording.leaf_gradients import Gradient
-    from runtime.tracer.values.alias_sets import Pool
+    from runtime.tracer.values.alias_sets import AliasSet
     from runtime.tracer.values.heaps import Heap
     from runtime.tracer.values.tables import Table
 
@@ -227,7 +227,7 @@ class Session:
         """How many paths the operations on values that are one of several have, in each other."""
         self.has_growing = False
         """Whether a list has come to have a length that is only known at run time."""
-        self.open_pools: list[tuple[Pool, bool]] = []
+        self.open_alias_sets: list[tuple[AliasSet, bool]] = []
         """What the items of lists among the arguments are, whose length is another one in each call; whether they need
         gradients."""
         self.held_in_lists: dict[int, Location | None] = {}

@@ -16,7 +16,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ops.sparse import PARTS as PARTS
-from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
+from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.recording.session import Session
 
 _ROW = (torch.sparse_csr, torch.sparse_bsr)
@@ -130,10 +130,10 @@ def note_shared(session: Session, name: str, sources: list[TensorInfo], results:
     """Note that a sparse tensor and its parts are the same memory, and what shared it before."""
     reason, location = f"{name.split('.')[1]} gives memory of a sparse tensor", session.location()
     for source in sources:
-        others = [other for one in source.storage.uncertain if (other := one.other()) is not None]
+        others = [other for one in source.storage.unknown_aliases if (other := one.other()) is not None]
         for result in results:
             for storage in (source.storage, *others):
-                mark_uncertain(storage, result.storage, reason, location)
+                note_unknown_alias(storage, result.storage, reason, location)
 
 
 __all__ = [

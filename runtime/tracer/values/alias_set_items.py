@@ -15,27 +15,27 @@ from runtime.tracer.values import copied_items, structure
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import Storage
     from runtime.tracer.recording.session import Session
-    from runtime.tracer.values.alias_sets import Pool
+    from runtime.tracer.values.alias_sets import AliasSet
 
 
-def put(session: Session, pool: Pool, value: Any, place: copied_items.Place | None = None) -> None:
+def put(session: Session, alias_set: AliasSet, value: Any, place: copied_items.Place | None = None) -> None:
     """A value becomes an item. ``place``: where it is in a list that only comes to grow."""
     seen: set[int] = set()
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
-            pool.note_put(_memory(session, part, pool))
+            alias_set.note_put(_memory(session, part, alias_set))
         elif isinstance(part, structure.Growing):
-            pool.merge(part.pool)
+            alias_set.merge(part.alias_set)
         elif _is_copied(session, part):
             copied_items.put(session, part, place, id(part) in seen)
             seen.add(id(part))
 
 
-def got(session: Session, pool: Pool, value: Any) -> None:
+def got(session: Session, alias_set: AliasSet, value: Any) -> None:
     """A value is one of the items."""
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
-            pool.note_got(_storage(session, part, pool))
+            alias_set.note_got(_storage(session, part, alias_set))
             session.origins.note_unknown(part)  # one of those that were put in: which one nobody says
         elif (isinstance(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
             shared_items.hold(session, part)
@@ -67,24 +67,24 @@ def _is_copied(session: Session, part: Any) -> bool:
     return isinstance(part, (list, dict)) or structure.can_be_copied(session, part)
 
 
-def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
+def _storage(session: Session, tensor: torch.Tensor, alias_set: AliasSet) -> Storage:
     storage = session.info(tensor).storage
-    _note(session, storage, pool)
+    _note(session, storage, alias_set)
     return storage
 
 
-def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
+def _memory(session: Session, tensor: torch.Tensor, alias_set: AliasSet) -> set[Storage]:
     """All memory that a tensor may be: once it is only in the list, nothing else tells."""
     roots, reached = few_roots(session.info(tensor), ())
     found = {*reached, *(root.storage for root in roots)}
     for storage in found:
-        _note(session, storage, pool)
+        _note(session, storage, alias_set)
     return found
 
 
-def _note(session: Session, storage: Storage, pool: Pool) -> None:
-    if all(known.find() is not pool.find() for known, _ in storage.pools):
-        storage.pools.append((pool, session.location()))
+def _note(session: Session, storage: Storage, alias_set: AliasSet) -> None:
+    if all(known.find() is not alias_set.find() for known, _ in storage.alias_sets):
+        storage.alias_sets.append((alias_set, session.location()))
 
 
 __all__ = ["got", "put"]

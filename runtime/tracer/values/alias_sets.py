@@ -2,7 +2,7 @@
 
 Which item a tensor is, only a run knows, so a write to a tensor that is in a list cannot be carried to the list. The
 lists, and the items that came out of them, may not be read any more. All lists that may hold items of each other,
-because one was made from the other, form an *item alias set*, together with the memory of their items (``Pool``).
+because one was made from the other, form an *item alias set*, together with the memory of their items (``AliasSet``).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ class Lost:
         )
 
 
-class Pool:
+class AliasSet:
     """An item alias set: lists that grow, and the memory of their items. Merged sets are one from then on."""
 
     def __init__(self) -> None:
-        self._one: Pool | None = None
+        self._one: AliasSet | None = None
         self._lists: list[weakref.ref[structure.Growing]] = []
         self._put: weakref.WeakSet[Storage] = weakref.WeakSet()
         self._got: weakref.WeakSet[Storage] = weakref.WeakSet()
         """Memory that was put into a list, and memory that came out as an item: the latter is one of the former."""
 
-    def find(self) -> Pool:
+    def find(self) -> AliasSet:
         """The set that this one is part of now."""
         while self._one is not None:
             self = self._one
         return self
 
-    def merge(self, other: Pool) -> Pool:
+    def merge(self, other: AliasSet) -> AliasSet:
         """Make two sets one."""
         into, other = self.find(), other.find()
         if into is not other:
@@ -113,8 +113,8 @@ class Pool:
 def inherit(storage: Storage, like: Storage) -> bool:
     """Memory that stands for other memory, on some path or from some iteration, is in its sets; whether newly."""
     new = False
-    for pool, location in like.pools:
-        new = pool.add(storage, like) or new
-        if all(known.find() is not pool.find() for known, _ in storage.pools):
-            storage.pools.append((pool, location))
+    for alias_set, location in like.alias_sets:
+        new = alias_set.add(storage, like) or new
+        if all(known.find() is not alias_set.find() for known, _ in storage.alias_sets):
+            storage.alias_sets.append((alias_set, location))
     return new

@@ -39,13 +39,13 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     grown = structure.growing(value)
     if grown is not None:
         grown = grown.read()
-        like.pool.merge(grown.pool)
+        like.alias_set.merge(grown.alias_set)
         return with_items(session, grown, _wider(session, like.item, grown.item), PLAIN)
     item = like.item
     held.move_inside(session, value, item)
     for one in value:
         item = _wider(session, item, unification.item_structure(session, one, PLAIN))
-    return _of(session, value, structure.Array(item, like.pool))
+    return _of(session, value, structure.Array(item, like.alias_set))
 
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
@@ -60,7 +60,7 @@ def of_items(session: Session, items: list[Any]) -> list[Any]:
 def _of(session: Session, items: list[Any], array: structure.Array) -> Growing:
     operands = flattening.lower(session, items, array, PLAIN)
     variables = tuple(operand for operand in operands if isinstance(operand, Variable))
-    return Growing(variables, array.item, array.pool)
+    return Growing(variables, array.item, array.alias_set)
 
 
 def _wider(session: Session, item: structure.Structure, other: structure.Structure) -> structure.Structure:
@@ -80,7 +80,7 @@ def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> 
 
 
 def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], like: Growing) -> None:
-    store(session, target, [Growing(variables, like.item, like.pool)])
+    store(session, target, [Growing(variables, like.item, like.alias_set)])
 
 
 def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) -> None:
@@ -110,7 +110,7 @@ def lowered(session: Session, grown: Growing, value: Any) -> tuple[Growing, list
     """A list in a structure that carries another item, too, and the operands that carry that."""
     item = _wider(session, grown.item, unification.item_structure(session, value, PLAIN))
     grown = with_items(session, grown, item, PLAIN)
-    alias_set_items.put(session, grown.pool, value)
+    alias_set_items.put(session, grown.alias_set, value)
     return grown, flattening.lower_item(session, value, item, PLAIN)
 
 
@@ -131,7 +131,7 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
 
 def _note_again(session: Session, a: Growing | None, b: Growing | None) -> None:
     """Items of ``b`` come into one list with those of ``a``."""
-    if a is not None and b is not None and a.pool.find() is b.pool.find():
+    if a is not None and b is not None and a.alias_set.find() is b.alias_set.find():
         copied_items.put_again(session, b.item)
 
 
@@ -142,7 +142,7 @@ def parts(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
     first = with_items(session, first, second.item, PLAIN)
-    return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item, second.pool)]
+    return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item, second.alias_set)]
 
 
 def parts_joined(target: list[Any] | tuple[Any, ...]) -> Growing:
@@ -186,7 +186,7 @@ def item_of(session: Session, grown: Growing, variables: list[Variable]) -> Any:
     value = flattening.lift(session, grown.item, iter(variables), PLAIN)
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
-    alias_set_items.got(session, grown.pool, value)
+    alias_set_items.got(session, grown.alias_set, value)
     return value
 
 
@@ -217,7 +217,7 @@ def slice_(session: Session, target: list[Any] | tuple[Any, ...], where: slice) 
     """``target[where]``."""
     grown = content(target)
     places: list[Operand] = [session.operand(where)] * len(grown.variables)
-    return [Growing(_each(session, grown, "array.slice", places), grown.item, grown.pool)]
+    return [Growing(_each(session, grown, "array.slice", places), grown.item, grown.alias_set)]
 
 
 def replace(session: Session, target: list[Any], values: list[Any]) -> None:

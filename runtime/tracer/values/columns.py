@@ -24,12 +24,12 @@ def with_items(
     if _is_nothing(grown.item) and not _is_nothing(item):  # there are no items: any arrays will do
         made = [session.emit("array.fill", [like, None], types=[ArrayType(type_)])[0]
                 for type_ in types_of(session, item)]  # fmt: skip
-        return Growing(tuple(made), item, grown.pool)
+        return Growing(tuple(made), item, grown.alias_set)
     if not isinstance(item, structure.Options):
         source, columns_of_it = grown.item, list(grown.variables)
         if isinstance(source, structure.Options) and len(source.options) == 1:
             source, columns_of_it = source.options[0], columns_of_it[1:]
-        return Growing(tuple(_columns(session, grown, source, item, columns_of_it)), item, grown.pool)
+        return Growing(tuple(_columns(session, grown, source, item, columns_of_it)), item, grown.alias_set)
     if isinstance(grown.item, structure.Options):
         selector, rest = grown.variables[0], list(grown.variables[1:])
         targets = [_place_of(session, option, item, context) for option in grown.item.options]
@@ -50,7 +50,7 @@ def with_items(
         else:
             for type_ in types_of(session, option):
                 variables += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
-    return Growing(tuple(variables), item, grown.pool)
+    return Growing(tuple(variables), item, grown.alias_set)
 
 
 def _is_nothing(item: structure.Structure) -> bool:
@@ -67,7 +67,7 @@ def _columns(
         TraceError: D2S251, where they would have to be told apart.
     """
     if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
-        wider.pool.merge(grown.pool)
+        wider.alias_set.merge(grown.alias_set)
         rest = list(columns)
         parts: list[list[Variable]] = []
         for part in item.items:
@@ -79,7 +79,7 @@ def _columns(
             made += session.emit("array.rows", given, types=[ArrayType(ArrayType(type_))])
         return made
     if isinstance(wider, structure.Array) and isinstance(item, structure.Array):
-        wider.pool.merge(item.pool)
+        wider.alias_set.merge(item.alias_set)
         return _wider_rows(session, item.item, wider.item, columns)
     kinds = structure.Sequence, structure.Fields
     if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):

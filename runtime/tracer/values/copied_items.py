@@ -21,7 +21,7 @@ from runtime.tracer.values import structure
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
-    from runtime.tracer.values.alias_sets import Pool
+    from runtime.tracer.values.alias_sets import AliasSet
 
 Place = tuple[Any, int]
 """A list and a position in it."""
@@ -40,7 +40,7 @@ class Copied:
         traced several times, and each time they enter."""
         self.leaving: set[type] = set()
         """Classes of which copies leave the call as items."""
-        self.pools: list[Pool] = []
+        self.alias_sets: list[AliasSet] = []
         """Those of the lists that leave."""
         self.alone: set[type] = set()
         """Classes of which an object leaves the call that is an item as well."""
@@ -70,11 +70,11 @@ def put_again(session: Session, item: structure.Structure) -> None:
 
 def leave(session: Session, grown: structure.Growing) -> None:
     """A list that grew leaves the call."""
-    copied, classes, pool = session.copied, set(_classes(grown.item)), grown.pool.find()
+    copied, classes, alias_set = session.copied, set(_classes(grown.item)), grown.alias_set.find()
     copied.leaving |= classes
-    if any(one.find() is pool for one in copied.pools):  # another list with the same items
+    if any(one.find() is alias_set for one in copied.alias_sets):  # another list with the same items
         copied.often |= classes
-    copied.pools.append(pool)
+    copied.alias_sets.append(alias_set)
 
 
 def leave_alone(session: Session, value: Any) -> None:

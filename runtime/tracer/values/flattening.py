@@ -71,12 +71,12 @@ def _lower_array(session: Session, value: Any, s: Array, context: JoinContext) -
     grown = growing(value)
     if grown is not None:
         grown = grown.read()
-        s.pool.merge(grown.pool)
+        s.alias_set.merge(grown.alias_set)
         grown = with_items(session, grown, s.item, context)
         return [session.require_visible(var, "a list") for var in grown.variables]
     rows = [lower_item(session, item, s.item, context) for item in value]
     for position, item in enumerate(value):
-        alias_set_items.put(session, s.pool, item, (value, position))
+        alias_set_items.put(session, s.alias_set, item, (value, position))
     arrays: list[Operand] = []
     for position, type_ in enumerate(types_of(session, s.item)):
         arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
@@ -199,7 +199,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
         session.origins.note_unknown(made)
         return made
     if isinstance(s, Array):
-        grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)
+        grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.alias_set)
         return (grown,) if s.kind is tuple else [grown]
     selector = StagedInt(next(variables))
     return Choice(selector, tuple(lift(session, option, variables, context) for option in s.options))

@@ -32,7 +32,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state import held
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import array, columns, containers, flattening, structure, tables, unification
-from runtime.tracer.values.alias_sets import Pool
+from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.structure import (
     PLAIN,
     Array,
@@ -58,7 +58,7 @@ class Heap:
     def __init__(self) -> None:
         self.held: list[Any] = []
         """Empty, or with the arrays of all rows: a list like the user's that grow."""
-        self.pool = Pool()
+        self.alias_set = AliasSet()
 
     def _content(self, session: Session) -> Growing:
         found = structure.growing(self.held)
@@ -86,7 +86,7 @@ class Heap:
             session.require_visible(var, "a list")
             assert isinstance(var.type, ArrayType)
             variables += session.emit("array.load", [var, row], types=[var.type.element])
-        return Growing(tuple(variables), self.row_item(session), grown.pool)
+        return Growing(tuple(variables), self.row_item(session), grown.alias_set)
 
     def store(self, session: Session, number: Any, items: Sequence[Any]) -> None:
         """Let a row hold other items."""
@@ -96,16 +96,16 @@ class Heap:
         for var, operand in zip(grown.variables, operands):
             session.require_visible(var, "a list")
             stored += session.emit("array.store", [var, row, operand], types=[var.type])
-        self._put(session, Growing(tuple(stored), grown.item, grown.pool))
+        self._put(session, Growing(tuple(stored), grown.item, grown.alias_set))
 
     def add(self, session: Session, items: Sequence[Any]) -> Any:
         """A new row; its number."""
         if not self.held:
             inner = self._inner(session, items)
-            row = flattening.lower(session, list(items), Array(inner, self.pool), PLAIN)
-            types = [ArrayType(type_) for type_ in structure.types_of(session, Array(inner, self.pool))]
+            row = flattening.lower(session, list(items), Array(inner, self.alias_set), PLAIN)
+            types = [ArrayType(type_) for type_ in structure.types_of(session, Array(inner, self.alias_set))]
             made = [session.emit("array.new", [[one]], types=[type_])[0] for one, type_ in zip(row, types)]
-            self._put(session, Growing(tuple(made), Array(inner, self.pool), self.pool))
+            self._put(session, Growing(tuple(made), Array(inner, self.alias_set), self.alias_set))
             return 0
         number = array.length(session, self.held)
         grown, operands = self._lowered(session, self._content(session), items)
@@ -113,7 +113,7 @@ class Heap:
         for var, operand in zip(grown.variables, operands):
             session.require_visible(var, "a list")
             longer += session.emit("array.append", [var, operand], types=[var.type])
-        self._put(session, Growing(tuple(longer), grown.item, grown.pool))
+        self._put(session, Growing(tuple(longer), grown.item, grown.alias_set))
         return number
 
     def reference(self, session: Session, value: Any) -> Operand:
@@ -148,7 +148,7 @@ class Heap:
 
     def _lowered(self, session: Session, grown: Growing, items: Sequence[Any]) -> tuple[Growing, list[Operand]]:
         """The heap's arrays in a structure that carries a row of some items, too, and the operands that carry it."""
-        row = Array(self._inner(session, items), self.pool)
+        row = Array(self._inner(session, items), self.alias_set)
         item = grown.item
         if not unification.fits(session, row, item, PLAIN):
             item = unification.unify(session, item, row, PLAIN)

@@ -20,7 +20,7 @@ from runtime.ir import ArrayType, Input, TensorType, Variable
 from runtime.ir.template import Slot
 from runtime.ir.types import said
 from runtime.tracer.ambient.closing import CannotBeOpen
-from runtime.tracer.values.alias_sets import Pool
+from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.arguments import Arguments, Container, Path
 from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.structure import Tensor as TensorItem
@@ -120,9 +120,9 @@ def enter(session: Session, items: Sequence[torch.Tensor], label: str) -> Growin
     session.program.inputs.append(Input(var, label))
     session.has_growing = True
     like = TensorItem(tuple(first.shape), None, first.dtype, first.device, first.requires_grad, True)
-    pool = Pool()
-    session.open_pools.append((pool, first.requires_grad))
-    return Growing((var,), like, pool)
+    alias_set = AliasSet()
+    session.open_alias_sets.append((alias_set, first.requires_grad))
+    return Growing((var,), like, alias_set)
 
 
 def require_only_read(session: Session, opened: Sequence[Any], writes: Sequence[Any]) -> None:

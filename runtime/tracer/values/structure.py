@@ -25,7 +25,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.python_state.held import Held, RowField, RowKey, held_in
 from runtime.tracer.python_state.journal import MISSING, Undefined, python_kind
-from runtime.tracer.values.alias_sets import Lost, Pool
+from runtime.tracer.values.alias_sets import AliasSet, Lost
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -68,16 +68,16 @@ class Growing(Poison):
     list without our operators meets this object: all it can do with it is a located error.
     """
 
-    __slots__ = ("arrays", "item", "pool", "joined", "lost", "__weakref__")
+    __slots__ = ("arrays", "item", "alias_set", "joined", "lost", "__weakref__")
     text = "<items known while the Program runs>"
 
-    def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
+    def __init__(self, variables: tuple[Variable, ...], item: Structure, alias_set: AliasSet) -> None:
         self.arrays = variables
         self.lost: Lost | None = None
         """Set once a tensor was written that may be one of the items: they may not be read any more."""
         self.item = item
-        self.pool = pool
-        pool.hold(self)
+        self.alias_set = alias_set
+        alias_set.hold(self)
         self.joined: tuple[list[Any], Growing] | None = None
         """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
         session = state.active()
@@ -146,8 +146,8 @@ class Row(Growing):
         return self.heap.row_item(state.current())
 
     @property
-    def pool(self) -> Pool:  # type: ignore[override]
-        return self.heap.pool
+    def alias_set(self) -> AliasSet:  # type: ignore[override]
+        return self.heap.alias_set
 
     @property
     def lost(self) -> Lost | None:  # type: ignore[override]
@@ -261,7 +261,7 @@ class Array:
     item."""
 
     item: Structure
-    pool: Pool = field(default_factory=Pool)
+    alias_set: AliasSet = field(default_factory=AliasSet)
     kind: type = list
 
 

@@ -89,7 +89,7 @@ class Table:
         for var, operand in zip(grown.variables, operands):
             session.require_visible(var, "a list")
             stored += session.emit("array.store", [var, row, operand])
-        self._put(session, key, Growing(tuple(stored), grown.item, grown.pool))
+        self._put(session, key, Growing(tuple(stored), grown.item, grown.alias_set))
         for one in self.open:
             one[key] = RowField(Held(self, number), str(key))
 
@@ -136,7 +136,7 @@ class Table:
         """All columns as one list that grew."""
         parts = [part for column in self.columns.values() if (part := structure.growing(column)) is not None]
         item = structure.Fields(self.cls, self.keys, tuple(part.item for part in parts))
-        return Growing(tuple(var for part in parts for var in part.variables), item, parts[0].pool)
+        return Growing(tuple(var for part in parts for var in part.variables), item, parts[0].alias_set)
 
     def _put(self, session: Session, key: Any, grown: Growing) -> None:
         column = self.columns[key]

@@ -15,7 +15,7 @@ from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import RowField, holder
-from runtime.tracer.values.alias_sets import Pool
+from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.choices import too_many
 from runtime.tracer.values.structure import (
     BOUND,
@@ -87,7 +87,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         return Known(value)
     grown = growing(value) if type(value) in (list, ListContent, tuple) else None
     if grown is not None:
-        return Array(grown.item, grown.pool, tuple if type(value) is tuple else list)
+        return Array(grown.item, grown.alias_set, tuple if type(value) is tuple else list)
     if type(value) is ListContent:
         return Sequence(ListContent, tuple(map(Known, value)))
     if type(value) is DictContent:
@@ -228,11 +228,11 @@ def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinCon
     items_of_one = as_items(structure_of(session, item.value, context) if isinstance(item, Known) else item)
     if isinstance(items_of_one, Options) and not (context.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
         return None
-    pool = Pool()
+    alias_set = AliasSet()
     for s in (a, b):
         if isinstance(s, Array):
-            pool = s.pool.merge(pool)
-    return Array(items_of_one, pool, kind)
+            alias_set = s.alias_set.merge(alias_set)
+    return Array(items_of_one, alias_set, kind)
 
 
 def _kind_of_items(s: Structure) -> type | None:
@@ -431,7 +431,7 @@ def _with_one_tuple(session: Session, options: list[Structure], context: JoinCon
     if isinstance(first, Sequence):
         longest = max((s for s in tuples if isinstance(s, Sequence)), key=lambda s: len(s.items))
         item = as_items(_copied(session, longest.items[0], context)) if longest.items else None
-        joined = None if item is None or isinstance(item, Options) else Array(item, Pool(), tuple)
+        joined = None if item is None or isinstance(item, Options) else Array(item, AliasSet(), tuple)
     for other in tuples:
         joined = None if joined is None else _unify_arrays(session, joined, other, context)
         if not isinstance(joined, Array) or isinstance(joined.item, Options):
