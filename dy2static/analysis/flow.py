@@ -110,7 +110,7 @@ def left_alone(function: gast.AST) -> str:
                 return f"it calls {node.func.id}(), which looks at its variables"
         if isinstance(node, (gast.Try, gast.TryStar)) and leaves_finally(node):
             inside = [*node.body, *node.orelse, *(part for handler in node.handlers for part in handler.body)]
-            if _jumps_out(inside) or is_generator(function):
+            if jumps_out(inside) or is_generator(function):
                 return LEAVING_FINALLY
     return ""
 
@@ -126,10 +126,11 @@ LEAVING_FINALLY = "both a try block and its finally block leave by break, contin
 
 def leaves_finally(node: gast.AST) -> bool:
     """Whether a ``try`` statement's ``finally`` leaves by ``break``, ``continue`` or ``return``."""
-    return _jumps_out(node.finalbody)
+    return jumps_out(node.finalbody)
 
 
-def _jumps_out(block: list[gast.AST]) -> bool:
+def jumps_out(block: list[gast.AST]) -> bool:
+    """Whether statements leave by ``return``, or by a ``break`` or ``continue`` of a loop around them."""
     if any(isinstance(node, gast.Return) for node in own_nodes(block)):
         return True
     return any(isinstance(node, (gast.Break, gast.Continue)) for node in loop_level(block))

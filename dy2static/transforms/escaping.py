@@ -72,7 +72,7 @@ import torch
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
-from dy2static.analysis.flow import CONSTRUCTS, leaves
+from dy2static.analysis.flow import CONSTRUCTS, jumps_out, leaves, leaves_finally
 from dy2static.analysis.scope import own_nodes
 from dy2static.names import PREFIX, Namer
 from dy2static.nodes import children, walk
@@ -346,12 +346,18 @@ class _Escaping:
             into.check()
 
     def _finally(self, node: gast.AST) -> list[gast.AST]:
-        """The last part of a ``try``; what it raises itself takes the place of what was raised before."""
+        """The last part of a ``try``; what it raises itself takes the place of what was raised before.
+
+        Where nothing around takes an exception as a value it stays as it is: to leave from there would be to leave out
+        the rest of it where the ``try`` itself returns. What it raises on some paths only is refused then.
+        """
         if not node.finalbody:
             return []
+        own = leaves_finally(node)
+        as_it_is = node.finalbody if own else copy.deepcopy(node.finalbody)
         final, checked = self._block(node.finalbody)
         if not self.trying:
-            return final
+            return as_it_is if not own and jumps_out(final) else final
         saved = self.namer.fresh("saved")
         return [
             *replace("saved = error\nerror = None", saved=saved, error=self.error, origin=node), *final,

@@ -87,6 +87,12 @@ class _Handler(Transformer):
             node.handlers.append(own)
         return node
 
+    def visit_TryStar(self, node: gast.AST) -> Any:
+        """What only some paths raise comes to no ``except*``: that is refused, as Python takes groups apart itself."""
+        node = self.generic_visit(node)
+        node.body = replace("with _d2s.catching(lambda: BaseException):\n    body", body=node.body, origin=node)
+        return node
+
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
         node.body = self.block(node.body)
         if node.type is not None and self._is_narrow(node.type):

@@ -3,7 +3,7 @@
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
 ... def f(g, xs):
-...     return g(1, *xs, **xs), (*xs, 2), {*xs}, [*xs]
+...     return g(1, *xs, **xs), (*xs, 2), [*xs]
 ... ''', transform))
 def f(g, xs):
     return g(1, *_d2s.star(xs), **_d2s.keywords(xs)), (*_d2s.star_of_tuple(xs), 2), [*_d2s.star_of_list(xs)]
