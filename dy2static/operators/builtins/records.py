@@ -7,10 +7,11 @@ from collections import defaultdict
 from typing import Any
 
 from dy2static.operators.builtins import copying
+from dy2static.operators.calls import dataclass_methods, growing
 from dy2static.operators.provenance.provenance import memo, note_attribute_read
 from dy2static.operators.shared.staging import Choice, Session, distribute
 from runtime.tracer.ambient import objects
-from runtime.tracer.values import tables
+from runtime.tracer.values import containers, tables
 from runtime.tracer.values.structure import row_of
 
 
@@ -33,7 +34,9 @@ def _replace(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     value, *rest = args
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _replace(session, (option, *rest), kwargs))
-    made = dataclasses.replace(tables.unbound(session, value), *rest, **kwargs)
+    given = tables.unbound(session, value)
+    with dataclass_methods.converted_parts(session, type(given).__init__, (given,)):
+        made = dataclasses.replace(given, *rest, **kwargs)
     memo(session).created[id(made)] = made
     if objects.is_record(made):
         session.journal.note_made(made)
@@ -61,6 +64,9 @@ def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs:
     make = given.get("dict_factory", dict) if function is dataclasses.asdict else given.get("tuple_factory", tuple)
 
     def inner(item: Any) -> Any:
+        item = containers.opened(item)
+        if growing.is_growing(item):
+            raise growing.refusal(session, f"{function.__name__}()")
         if isinstance(item, Choice):
             return distribute(session, item, inner)
         if dataclasses.is_dataclass(item) and not isinstance(item, type):

@@ -15,7 +15,14 @@ import torch
 
 from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
-from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments, tensors_in_python
+from dy2static.operators.calls import (
+    boundary,
+    dataclass_methods,
+    growing,
+    numpy_arrays,
+    staged_arguments,
+    tensors_in_python,
+)
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.constructs import user_methods
@@ -133,7 +140,12 @@ def call_as_it_is(
         args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
-    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+    compared = dataclass_methods.called(session, f, args, kwargs)
+    if compared is not dataclass_methods.NOT_DONE:
+        return compared
+    run = functools.partial(_call_unconverted, session, f, reason, home)
+    with dataclass_methods.converted_parts(session, f, args):
+        return chosen.per_option(session, f, args, kwargs, run)
 
 
 _OF_CHILDREN = ("children", "named_children", "__dir__", "__getattr__", "extra_repr")

@@ -1,0 +1,75 @@
+"""The methods that ``dataclass`` writes, which have no source: what they call of the user's is converted.
+
+    Point(x)        its ``__init__`` calls ``__post_init__``, which may decide on tensors
+    a < b, a == b   compare the fields, as tuples do
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import operator
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.provenance.classes import note_of_class
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.staging import Session, active, python_method
+
+_COMPARE = {"__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt, "__ge__": operator.ge,
+            "__eq__": operator.eq}  # fmt: skip
+NOT_DONE: Any = object()
+"""It is no method that ``dataclass`` wrote."""
+
+
+def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A comparison that ``dataclass`` wrote, of fields that only the run may know; or NOT_DONE."""
+    compare = _COMPARE.get(f.__name__)
+    if compare is None or kwargs or len(args) != 2 or not _is_written(f, args):
+        return NOT_DONE
+    one, other = args
+    if type(one) is not type(other):
+        return NotImplemented
+    names = [field.name for field in dataclasses.fields(one) if field.compare]
+    fields = [tuple(call(getattr, each, name) for name in names) for each in (one, other)]
+    return call(compare, *fields)
+
+
+@contextlib.contextmanager
+def converted_parts(session: Session, f: types.FunctionType, args: tuple[Any, ...]) -> Iterator[None]:
+    """While a constructor that ``dataclass`` wrote runs: the ``__post_init__`` that it calls is converted."""
+    method = python_method(args[0], "__post_init__") if f.__name__ == "__init__" and _is_written(f, args) else None
+    if method is None or home_of(method.__code__.co_filename) or hasattr(method, "_d2s_converts"):
+        yield
+        return
+    cls: Any = type(args[0])
+    note_of_class(session, cls, "__post_init__")
+
+    def __post_init__(self: Any, *given: Any) -> None:
+        if active() is session:
+            memo(session).created[id(self)] = self  # its constructor is still running
+            call(method, self, *given)
+        else:  # another thread makes one
+            method(self, *given)
+
+    __post_init__._d2s_converts = True  # type: ignore[attr-defined]
+    own = cls.__dict__.get("__post_init__")
+    cls.__post_init__ = __post_init__
+    try:
+        yield
+    finally:
+        if own is None:
+            del cls.__post_init__
+        else:
+            cls.__post_init__ = own  # as it was
+
+
+def _is_written(f: types.FunctionType, args: tuple[Any, ...]) -> bool:
+    """Whether ``dataclass`` wrote it: no file has its code."""
+    return bool(args) and f.__code__.co_filename == "<string>" and hasattr(type(args[0]), "__dataclass_fields__")
+
+
+__all__ = ["NOT_DONE", "called", "converted_parts"]
