@@ -7,6 +7,7 @@ symbolic numbers; everything else runs as it is, under a note of why.
 from __future__ import annotations
 
 import contextvars
+import enum
 import functools
 import logging
 import operator
@@ -53,7 +54,7 @@ from dy2static.operators.shared.staging import (
     held_choice,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules, traced_attribute
+from dy2static.operators.values import compiled, modules, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -283,6 +284,9 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
         made = _construct(session, cls, args, kwargs)
+    elif _is_looked_up(cls, args) and not kwargs:
+        members = [(member, member.value) for member in cls]  # type: ignore[attr-defined]
+        return call_function(session, _MEMBER_OF, (cls.__qualname__, members, *args), {})
     elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         note_answers(session, *args)
@@ -295,6 +299,18 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         note_lookups(session, cls)
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
+
+
+_MEMBER_OF: Any = sequences_in_python.member_of
+
+
+def _is_looked_up(cls: type, args: tuple[Any, ...]) -> bool:
+    """Whether a call looks a member of an enumeration up by a value that only the run knows."""
+    if not issubclass(cls, enum.Enum) or issubclass(cls, enum.Flag):
+        return False
+    if len(args) != 1 or not isinstance(args[0], Staged):
+        return False
+    return getattr(cls._missing_, "__func__", None) is enum.Enum._missing_.__func__  # type: ignore[attr-defined]
 
 
 def _is_librarys(method: types.FunctionType) -> bool:

@@ -121,7 +121,15 @@ def ordered(first: Any, second: Any, compare: Callable[[Any, Any], Any]) -> Any:
     return compare(len(first), len(second))
 
 
+def member_of(name: str, members: list[tuple[Any, Any]], value: Any) -> Any:
+    """The member of an enumeration that has a value, of members with theirs. ``name``: that of its class."""
+    for member, known in members:
+        if known == value:
+            return member
+    raise ValueError(f"{value!r} is not a valid {name}")
+
+
 __all__ = [
-    "contained", "delete", "insert", "ordered", "part", "pop", "repeat", "repeat_deque", "repeated", "repeated_deque",
-    "repeated_tuple", "set_part",
+    "contained", "delete", "insert", "member_of", "ordered", "part", "pop", "repeat", "repeat_deque", "repeated",
+    "repeated_deque", "repeated_tuple", "set_part",
 ]  # fmt: skip
