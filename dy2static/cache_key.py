@@ -6,6 +6,8 @@ each Program says which of them it fixes.
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import struct
 import types
@@ -60,7 +62,18 @@ def value_key(value: Any) -> Key:
         return (type(value), Same(value), content)
     if isinstance(value, (list, set)):
         return (type(value), Same(value), tuple(value_key(item) for item in value))
-    return Same(value)
+    if isinstance(value, collections.deque):
+        return (type(value), Same(value), value.maxlen, tuple(value_key(item) for item in value))
+    if isinstance(value, (bytearray, array.array, memoryview)):
+        return (type(value), Same(value), bytes(value))
+    if isinstance(value, _VIEWS):
+        return (type(value), tuple(value_key(item) for item in value))
+    if isinstance(value, types.MappingProxyType):
+        return (type(value), _dict(dict(value)))
+    return (type(value), Same(value))  # Python lets most objects be given another class
+
+
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
 
 def _by_value(value: Any) -> Key:
