@@ -25,7 +25,6 @@ from dy2static.operators.calls import (
 )
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
-from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.library_reads import note_given, note_parts
@@ -45,6 +44,7 @@ from dy2static.operators.shared.staging import (
     Session,
     any_staged,
     held_choice,
+    python_method,
     spread,
 )
 from dy2static.origin import is_generated_file, root_of
@@ -344,9 +344,18 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     return _call_torch(session, f, args, kwargs)
 
 
+def _as_index(value: Any) -> Any:
+    """The number that an object of a user's class stands for, where it says so."""
+    method = None if type(value) in _PLAIN else python_method(value, "__index__")
+    return value if method is None or home_of(method.__code__.co_filename) else call(method, value)
+
+
+_PLAIN = (int, float, bool, str, type(None), torch.Tensor, torch.nn.Parameter, torch.dtype, tuple, list)
+
+
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = numpy_arrays.for_torch(session, f, args, kwargs)
-    args = tuple(to_torch(session, user_methods.as_number(session, arg, "__index__")) for arg in args)
+    args = tuple(to_torch(session, _as_index(arg)) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         if isinstance(f, types.FunctionType):
