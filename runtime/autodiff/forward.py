@@ -257,6 +257,8 @@ class Forward:
             self._plain(op)
             return
         self._require_formula(op, overload)
+        if torch_internals.reads_lengths(overload):
+            raise NotDifferentiable(op.name)
         ops = self.session.scope.block.ops
         before = len(ops)
         flat = flatten_results(wholes.recorded(self, overload, op))

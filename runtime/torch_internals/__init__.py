@@ -151,7 +151,7 @@ from runtime.torch_internals.operators import (
     without_formula,
     writes_unseen,
 )
-from runtime.torch_internals.packed_rules import is_packed, packed
+from runtime.torch_internals.packed_rules import is_packed, packed, reads_lengths
 from runtime.torch_internals.real_calls import (
     graph_error,
     is_unknown,
@@ -240,6 +240,7 @@ __all__ = [
     "differentiable_once",
     "is_packed",
     "packed",
+    "reads_lengths",
     "capability",
     "casting_as",
     "changes_results",

@@ -78,6 +78,11 @@ def packed(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any,
         return rule(shape_env, *args)
 
 
+def reads_lengths(func: Any) -> bool:
+    """Whether an operator is made of others, by code that reads the numbers of rows in memory: stand-ins have none."""
+    return _RULES.get(func) is _recurrent
+
+
 def is_packed(func: Any) -> bool:
     """Whether an operator takes packed sequences, or makes them."""
     return func in _RULES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence, unpack_sequence
 
-from tests.oracle import check, check_module
+from dy2static import to_static
+from tests.oracle import check, check_module, same
 
 LENGTHS = (torch.tensor([5, 3, 2]), torch.tensor([1, 4, 4]), torch.tensor([2, 2, 2]), torch.tensor([1, 1, 5]))
 
@@ -113,3 +115,37 @@ def test_lengths_that_do_not_fit() -> None:
 
     unsorted = (calls()[0][0], torch.tensor([2, 3, 1]))
     check(pack, calls(True)[0], unsorted, (calls()[1][0], torch.tensor([3, 0, 0])))
+
+
+ARGUMENTS: dict[str, Callable[[], PackedSequence]] = {
+    "two": lambda: pack_sequence([torch.ones(2, 1), torch.ones(1, 1)]),
+    "three": lambda: pack_sequence([torch.ones(3, 1), torch.ones(2, 1) * 2, torch.ones(1, 1)]),
+    "unsorted": lambda: pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([1, 3]), enforce_sorted=False),
+    "with a gradient": lambda: pack_sequence([torch.ones(2, 1, requires_grad=True), torch.ones(1, 1)]),
+}
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.RNN])
+def test_one_as_an_argument(cell: Any) -> None:
+    """Of other lengths at each call; on a path another one is made of it."""
+    torch.manual_seed(0)
+    net = cell(1, 2)
+
+    def run(given: PackedSequence, x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            given = given._replace(data=given.data * 3)
+        output, _ = net(given)
+        padded, lengths = pad_packed_sequence(output, batch_first=True)
+        return padded * 2 if padded.sum() > 0 else padded, lengths, given, output.data.shape[0]
+
+    converted: Any = to_static(run)
+    for make in ARGUMENTS.values():
+        for x in (torch.ones(1), -torch.ones(1)):
+            outcomes = []
+            for function in (run, converted):
+                net.zero_grad()
+                given = make()
+                result = function(given, x)
+                result[0].square().sum().backward()
+                outcomes.append((result, [one.grad.clone() for one in net.parameters()]))
+            same(outcomes[1], outcomes[0], tolerance=1e-5)

@@ -395,7 +395,9 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
                 object.__setattr__(made, key.name, item)
         return made
     if issubclass(cls, tuple):
-        return cls(items) if _is_return_type(cls) else cls(*items)
+        if _is_return_type(cls):
+            return cls(items)
+        return tuple.__new__(cls, items)  # its own __new__ ran when the one was made that this is like
     if issubclass(cls, dict):
         if cls is dict:
             return dict(zip(keys, items))
