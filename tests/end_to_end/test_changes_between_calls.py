@@ -262,6 +262,7 @@ METHODS: dict[str, Any] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:functools.partial will be a method descriptor")
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("kind", METHODS)
 def test_a_method_of_a_class(kind: str, inside: bool) -> None:

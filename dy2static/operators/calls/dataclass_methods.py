@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
 
+from dy2static.operators.calls import tensors_in_python
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.classes import note_of_class
 from dy2static.operators.provenance.provenance import memo
@@ -35,7 +37,12 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
         return NotImplemented
     names = [field.name for field in dataclasses.fields(one) if field.compare]
     fields = [tuple(call(getattr, each, name) for name in names) for each in (one, other)]
+    if compare is operator.eq and sys.version_info >= (3, 13):
+        return call(_EQUAL, *fields)
     return call(compare, *fields)
+
+
+_EQUAL: Any = tensors_in_python.equal_fields
 
 
 @contextlib.contextmanager

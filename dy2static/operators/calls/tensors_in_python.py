@@ -18,4 +18,13 @@ def listed(tensor: torch.Tensor) -> list[Any]:
     return [listed(row) for row in tensor]
 
 
-__all__ = ["listed"]
+def equal_fields(fields: tuple[Any, ...], others: tuple[Any, ...]) -> Any:
+    """``a.x == b.x and a.y == b.y``, as a dataclass compares its fields from Python 3.13 on."""
+    for one, other in zip(fields[:-1], others[:-1]):
+        result = one == other
+        if not result:
+            return result
+    return fields[-1] == others[-1] if fields else True
+
+
+__all__ = ["equal_fields", "listed"]
