@@ -328,3 +328,9 @@ def test_what_a_sequence_says_of_itself(make: Any, read: Read) -> None:
     _hold(read, lambda: data.append(6), lambda: data.__setitem__(0, 8))
     data[:] = [7, 1]
     _hold(read, data.reverse)
+
+
+@pytest.mark.parametrize("read", [lambda x: repr(HELD.net), lambda x: str(HELD.net), lambda x: f"{HELD.net}"])
+def test_the_text_of_a_module(read: Read) -> None:
+    HELD.net = nn.Sequential(nn.Dropout(0.0), nn.Linear(2, 2))
+    _hold(read, _set(HELD.net[0], "p", 1.0), lambda: HELD.net.append(nn.ReLU()))

@@ -16,6 +16,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance.provenance import note_modules
 from dy2static.operators.shared.staging import (
     Choice,
     Session,
@@ -95,6 +96,8 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_exception_of_traced(args[0]):
             return text_of_exception(session, args[0], letter)
+        if args and isinstance(args[0], torch.nn.Module):  # its text has its settings, and those of what is inside
+            note_modules(session, args[0])
         method = _method_for(args[0], letter) if len(args) == 1 else None
         if method is not None:
             return call(method, args[0])

@@ -14,6 +14,7 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance.provenance import note_modules
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -44,6 +45,8 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     "  'a'"
     """
     session = active()
+    if session is not None and isinstance(value, torch.nn.Module):
+        note_modules(session, value)
     if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
         return _staged(session, value, _CONVERSIONS[conversion], spec)
     if session is not None and is_staged_container(value):
@@ -140,6 +143,8 @@ def text_of(session: Session, value: Any) -> Any:
         return _join(f"{type(value).__name__}(", [(f"{name}=", text_of(session, item)) for name, item in fields], ")")
     if structure.has_traced(value):
         raise _refusal(session, value)
+    if isinstance(value, torch.nn.Module):  # its text has its settings, and those of the modules inside
+        note_modules(session, value)
     return repr(value)
 
 
