@@ -8,6 +8,8 @@ from collections import OrderedDict
 from types import MethodType
 from typing import Any
 
+from runtime.tracer.ambient.unasked import unasked
+
 _BOUND = "_dy2static_bound"
 _KEEP = 64
 
@@ -42,7 +44,7 @@ def bound_methods(instance: Any) -> dict[Any, Any]:
 
     A copy that got the ``__dict__`` of another object gets methods of its own here.
     """
-    namespace = getattr(instance, "__dict__", None)
+    namespace = unasked(instance, "__dict__")
     holder = None if namespace is None else namespace.get(_BOUND)
     if isinstance(holder, _Bound) and holder.owner is instance:
         return holder

@@ -12,6 +12,8 @@ import weakref
 from types import FrameType
 from typing import Any, NoReturn
 
+from runtime.tracer.ambient.unasked import unasked
+
 
 class RunsPlain(BaseException):
     """A trace met a breakpoint: raised there, and where the trace ends, if a handler of the user's took the first."""
@@ -35,7 +37,7 @@ def check(session: Any) -> None:
 def is_breakpoint(function: Any) -> bool:
     """Whether a function is ``breakpoint`` or ``pdb.set_trace``."""
     return function is breakpoint or (
-        getattr(function, "__name__", "") == "set_trace" and getattr(function, "__module__", "") == "pdb"
+        unasked(function, "__name__", "") == "set_trace" and unasked(function, "__module__", "") == "pdb"
     )
 
 

@@ -7,6 +7,8 @@ import types
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from runtime.tracer.ambient.unasked import unasked
+
 _MARK = "__dy2static_not_to_static__"
 _ignored: dict[str, types.ModuleType] = {}
 
@@ -62,12 +64,12 @@ def exclusion_of(func: Any) -> str | None:
     """Why ``func`` must not be converted, as the end of a sentence; None if the user said nothing about it."""
     while isinstance(func, functools.partial):
         func = func.func
-    owner = getattr(func, "__self__", None) if isinstance(func, types.MethodType) else None
-    inner = getattr(func, "__func__", func)
+    owner = unasked(func, "__self__") if isinstance(func, types.MethodType) else None
+    inner = unasked(func, "__func__", func)
     for target in (inner, owner, None if owner is None else type(owner)):
-        if target is not None and getattr(target, _MARK, False) is True:
+        if target is not None and unasked(target, _MARK, False) is True:
             return "it is marked not_to_static"
-    name = getattr(inner, "__module__", None)
+    name = unasked(inner, "__module__")
     while isinstance(name, str) and name:
         if name in _ignored:
             return f"its module '{name}' is ignored"

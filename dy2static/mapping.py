@@ -17,6 +17,7 @@ from dy2static.static_function import StaticFunction
 from runtime.executor.traceback import trimmed
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.translated import TranslatedLayer
 
 _AS_IT_IS = "__dy2static_for_rows__"
@@ -73,9 +74,9 @@ def vmap(
 
 def _converted(f: Any) -> Callable[..., Any]:
     """What is called for a row: the function converted, if it is not made by a transform, which is called as it is."""
-    owner = getattr(f, "__self__", f)
-    file = getattr(getattr(f, "__code__", None), "co_filename", "")
-    if isinstance(f, StaticFunction) or isinstance(owner, TranslatedLayer) or hasattr(f, _AS_IT_IS):
+    owner = unasked(f, "__self__", f)
+    file = getattr(unasked(f, "__code__"), "co_filename", "")
+    if isinstance(f, StaticFunction) or isinstance(owner, TranslatedLayer) or has_unasked(f, _AS_IT_IS):
         return f
     if file.startswith(batches.TRANSFORMS):
         return f

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from runtime.torch_internals import batches
+from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.values.arguments import Arguments
 
 
@@ -29,7 +30,7 @@ def _holds(value: Any, seen: set[int]) -> bool:
     if isinstance(value, (list, tuple, dict)):
         seen.add(id(value))
         return any(_holds(item, seen) for item in (value.values() if isinstance(value, dict) else value))
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+    if has_unasked(value, "__dataclass_fields__") and not isinstance(value, type):
         seen.add(id(value))
         return any(_holds(item, seen) for item in vars(value).values())
     return False

@@ -33,6 +33,7 @@ from dy2static.operators.values.modules import is_call
 from dy2static.origin import is_generated_file
 from dy2static.verdicts import SMALL, Reason, reason_of
 from runtime import torch_internals
+from runtime.tracer.ambient.unasked import unasked
 
 if TYPE_CHECKING:
     from dy2static.static_function import StaticFunction
@@ -310,7 +311,7 @@ def _holds_tensor(value: Any, depth: int = _SEARCHED) -> bool:
     if isinstance(value, dict):
         return any(_holds_tensor(item, depth - 1) for item in value.values())
     if hasattr(type(value), "__dataclass_fields__"):
-        return any(_holds_tensor(item, depth - 1) for item in getattr(value, "__dict__", {}).values())
+        return any(_holds_tensor(item, depth - 1) for item in unasked(value, "__dict__", {}).values())
     return False
 
 

@@ -22,6 +22,7 @@ from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs, read_tree
 from dy2static.operators.shared.distributed import Parallel
 from dy2static.static_function import StaticFunction
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain, same_plain
 
 _EMPTY: dict[Any, Any] = {inspect.Parameter.VAR_POSITIONAL: (), inspect.Parameter.VAR_KEYWORD: {}}
@@ -71,7 +72,7 @@ def target_of(layer: Any, asked: Asked) -> Target:
         if asked.methods is not None:
             raise TypeError("methods are those of an nn.Module; a function has none")
         static = converted(layer)
-        owner = getattr(static, "__self__", None)
+        owner = unasked(static, "__self__")
         root = owner if isinstance(owner, torch.nn.Module) else None
         name = type(root).__name__ if root is not None else static.__name__
         target = Target(name, root, {"forward": _calls(static, asked.input_spec, asked)})
@@ -115,7 +116,7 @@ def _converted_methods(root: torch.nn.Module) -> Iterator[tuple[str, StaticFunct
             continue
         if isinstance(inspect.getattr_static(type(root), name, None), StaticFunction):
             static = getattr(root, name)
-            if getattr(static, "__self__", None) is root:
+            if unasked(static, "__self__") is root:
                 yield name, static
 
 

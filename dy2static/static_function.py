@@ -41,6 +41,7 @@ from runtime.passes import BuildStrategy
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.ambient.calls import Ahead
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.values.arguments import Arguments
 from runtime.translated import located as located_calls
@@ -77,7 +78,7 @@ class StaticFunction:
         self._conversion: ConvertedModule | None = None
         self.__name__: str = self._subject.name
         self.__qualname__: str = self._subject.qualname
-        self.__module__: str = getattr(function, "__module__", "") or ""
+        self.__module__: str = unasked(function, "__module__", "") or ""
         self.__doc__ = function.__doc__
         strategy = BuildStrategy() if build_strategy is None else replace(build_strategy)  # as it is now
         cache = ProgramCache(self.__name__, autograd == "eager", backend, strategy, not full_graph)

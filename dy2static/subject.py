@@ -21,6 +21,7 @@ from dy2static.signature import Signature
 from runtime.ir import Location
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import Ahead
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.boundary.tracing import Traced, trace
 from runtime.tracer.recording import faults
 from runtime.tracer.values.arguments import Arguments, flatten
@@ -41,8 +42,8 @@ class Subject:
         self.instance = instance
         self.original: Callable[..., Any] = function if instance is NOTHING else MethodType(function, instance)
         self.module: torch.nn.Module | None = instance if isinstance(instance, torch.nn.Module) else None
-        self.name: str = getattr(function, "__name__", type(function).__name__)
-        self.qualname: str = getattr(function, "__qualname__", self.name)
+        self.name: str = unasked(function, "__name__", type(function).__name__)
+        self.qualname: str = unasked(function, "__qualname__", self.name)
         self.follows_class = False
         """Whether it is the ``forward`` that a module has of its class."""
         self.signature = Signature(function, self.is_bound)

@@ -46,7 +46,7 @@ class _Probe(torch.autograd.Function):
 
 def is_plain_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
-    owner = getattr(method, "__self__", None)
+    owner = method.__self__ if isinstance(method, (types.MethodType, types.BuiltinFunctionType)) else None
     return isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
 
 

@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from runtime.ir import ScalarType, Variable
 from runtime.ops import host, host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording import numpy_calls
 
@@ -89,14 +90,14 @@ def _found(f: Any) -> tuple[str, Any] | None:
         return None
     if name is not None:
         return name, None
-    owner, short = getattr(f, "__self__", None), getattr(f, "__name__", "")
-    if getattr(f, "__module__", "") == "torch.random":  # by name: torch wraps them
+    owner, short = unasked(f, "__self__"), unasked(f, "__name__", "")
+    if unasked(f, "__module__", "") == "torch.random":  # by name: torch wraps them
         return f"torch.{short}", None
     if type(owner) is random.Random:
         return f"random.{short}", None if owner is _SHARED else owner
     if type(owner) is random.SystemRandom:
         return f"system.{short}", None
-    kinds = (type(owner).__module__, type(f).__module__, getattr(f, "__module__", None))
+    kinds = (type(owner).__module__, type(f).__module__, unasked(f, "__module__"))
     if any(isinstance(one, str) and one.startswith("numpy.random") for one in kinds):
         return _of_numpy(f, owner, short)
     return None
@@ -235,12 +236,12 @@ def _twin(name: str) -> Callable[..., Any]:
 
 def _place(twin: Any) -> Any:
     """Where the stream of its own is."""
-    owner: Any = getattr(twin, "__self__", None)
+    owner: Any = unasked(twin, "__self__")
     if isinstance(owner, random.Random):
         return owner.getstate()
-    if hasattr(owner, "bit_generator"):
+    if has_unasked(owner, "bit_generator"):
         return repr(owner.bit_generator.state)
-    return repr(owner.get_state(legacy=False)) if hasattr(owner, "get_state") else None
+    return repr(owner.get_state(legacy=False)) if has_unasked(owner, "get_state") else None
 
 
 @acts_for_user

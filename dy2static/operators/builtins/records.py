@@ -11,6 +11,7 @@ from dy2static.operators.calls import dataclass_methods, growing
 from dy2static.operators.provenance.provenance import memo, note_attribute_read
 from dy2static.operators.shared.staging import Choice, Session, distribute
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.values import containers, tables
 from runtime.tracer.values.structure import row_of
 
@@ -76,7 +77,7 @@ def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs:
                 note_attribute_read(session, item, name, one)
             parts = [inner(one) for one in items]
             return make(list(zip(names, parts)) if function is dataclasses.asdict else parts)
-        if isinstance(item, tuple) and hasattr(item, "_fields"):
+        if isinstance(item, tuple) and has_unasked(item, "_fields"):
             return type(item)(*map(inner, item))
         if isinstance(item, (list, tuple)):
             return type(item)(map(inner, item))

@@ -21,6 +21,7 @@ from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from runtime import torch_internals
 from runtime.ir import Block, Operand, Type, Variable
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import trace_path
 from runtime.tracer.memory.storage_table import note_unknown_alias
 from runtime.tracer.recording.session import Scope
@@ -78,7 +79,7 @@ class Context:
 
 def is_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply``."""
-    return getattr(method, "__func__", None) is _patched_apply or torch_internals.is_plain_apply(method)
+    return unasked(method, "__func__") is _patched_apply or torch_internals.is_plain_apply(method)
 
 
 def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

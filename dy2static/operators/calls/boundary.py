@@ -35,6 +35,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.shared import policy
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from runtime.tracer.ambient import contents, objects
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, RowKey
 from runtime.tracer.values.containers import Several, several
@@ -144,7 +145,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if takes is Takes.BOTH:
         return
     values = [*args, *kwargs.values()]
-    owner = getattr(f, "__self__", None)
+    owner = unasked(f, "__self__")
     if owner is not None and not isinstance(owner, (type, types.ModuleType, torch.Tensor)):
         values.append(owner)
     if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)):
@@ -233,17 +234,17 @@ def _takes(f: Any) -> Takes:
     known = _BY_ID.get(id(f))
     if known is not None:
         return known
-    name = getattr(f, "__name__", "")
+    name = unasked(f, "__name__", "")
     if isinstance(f, types.FunctionType):
         generated = name in _GENERATED and f.__code__.co_filename.startswith("<")
         return Takes.BOTH if generated and "__post_init__" not in f.__code__.co_names else Takes.NOTHING
     if isinstance(f, type):
         return Takes.BOTH if issubclass(f, (list, deque)) else Takes.HOLDERS if issubclass(f, (dict, set)) else (
             Takes.NOTHING)
-    owner = getattr(f, "__self__", None)
+    owner = unasked(f, "__self__")
     if owner is itertools.chain and name == "from_iterable":
         return Takes.BOTH
-    cls = getattr(f, "__objclass__", None) or (owner if isinstance(owner, type) else type(owner))
+    cls = unasked(f, "__objclass__") or (owner if isinstance(owner, type) else type(owner))
     for base, methods in _METHODS.items():
         if cls is base or base is not object and issubclass(cls, base):
             return next((takes for takes, names in methods.items() if name in names), Takes.NOTHING)

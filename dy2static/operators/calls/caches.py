@@ -28,6 +28,7 @@ from runtime import torch_internals
 from runtime.ir import Operator
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
@@ -248,7 +249,7 @@ def _flat(values: list[Any]) -> list[Any]:
 def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
     """Guard that the cache holds this very value."""
     key = ("cached", id(f), functools._make_key(args, kwargs, typed=True))
-    name = getattr(f, "__qualname__", "a function")
+    name = unasked(f, "__qualname__", "a function")
     before = session.cached.setdefault(key, value)
     if before is not value:
         session.once(f"the cache of {name} did not keep a result for the length of a call")
@@ -277,7 +278,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     held = {place: place.get() for place in frame}
     count = len(session.scope.block.ops)
     value = traced(session, f.__wrapped__, args, kwargs)
-    name = getattr(f, "__qualname__", "a function")
+    name = unasked(f, "__qualname__", "a function")
     _require_pure(session, name, count, held)
     known[key] = (scopes[0], value, (args, kwargs))
     return value

@@ -18,6 +18,7 @@ from dy2static.operators.provenance.observed import done
 from dy2static.operators.shared import frames
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
 from dy2static.origin import is_made
+from runtime.tracer.ambient.unasked import unasked
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -64,7 +65,7 @@ class Unfit:
     def __init__(self, value: Any) -> None:
         cls = type(value)
         is_of_c = not cls.__flags__ & (1 << 9) and cls.__module__ != "builtins"  # whose name has the module in it
-        self.kind = getattr(value, "kind", f"{cls.__module__}.{cls.__name__}" if is_of_c else cls.__name__)
+        self.kind = unasked(value, "kind", f"{cls.__module__}.{cls.__name__}" if is_of_c else cls.__name__)
 
 
 def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -87,10 +88,10 @@ def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwarg
 
 def _described(f: Any) -> str:
     """How Python names a function in the TypeError of a call."""
-    qualname = getattr(f, "__qualname__", None)
+    qualname = unasked(f, "__qualname__")
     if qualname is None:
         return str(f)
-    module = getattr(f, "__module__", None)
+    module = unasked(f, "__module__")
     return f"{qualname}()" if module in (None, "builtins") else f"{module}.{qualname}()"
 
 

@@ -15,6 +15,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, any_staged
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import array, array_methods
@@ -201,7 +202,7 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     given = dict(zip(("tensors", "dim"), args)) | kwargs
     dim = given.get("dim", given.get("axis", 0))
     if name is None or set(given) - {"tensors", "dim", "axis"} or isinstance(dim, Staged):
-        raise refusal(session, getattr(f, "__name__", str(f)))
+        raise refusal(session, unasked(f, "__name__", str(f)))
     if isinstance(given["tensors"], deque):  # torch takes none
         theirs(f, *(deque() if arg is given["tensors"] else arg for arg in args), **{
             name: deque() if arg is given["tensors"] else arg for name, arg in kwargs.items()})
@@ -219,7 +220,7 @@ def require_no_data(session: Session, f: Any, values: Any) -> None:
     Raises:
         TraceError: D2S213.
     """
-    if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
+    if not str(unasked(f, "__module__") or "").startswith("numpy") or isinstance(f, numpy.ufunc):
         return
     values = [list(value.data) if isinstance(value, UserList) else value for value in values]
     if any_staged(values):

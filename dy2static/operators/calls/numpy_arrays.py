@@ -19,6 +19,7 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording import numpy_calls, reads
 from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyScalar, dtype_of
 
@@ -62,7 +63,7 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     name = _FUNCTIONS.get(id(f))
     if name is not None and (arrays or type(f) is numpy.ufunc):
         return numpy_calls.record(name, args, kwargs)
-    if isinstance(getattr(f, "__self__", None), numpy.ufunc):
+    if isinstance(unasked(f, "__self__"), numpy.ufunc):
         return numpy_calls.record(f"{f.__self__.__name__}.{f.__name__}", args, kwargs)
     if id(f) in _MAKING and args and isinstance(args[0], (NumpyArray, torch.Tensor)):
         return _made(session, _MAKING[id(f)], args, kwargs)

@@ -22,6 +22,7 @@ from dy2static.operators.shared import staged_counts
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.control.branches import PathEnds
 from runtime.tracer.numbers import known_sizes, number_operands
@@ -59,7 +60,7 @@ _BEYOND = 2**31 - 9
 def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call) -> Any:
     """``call(args, kwargs)`` with plain values, or numbers that ``f`` takes, in place of all staged ones."""
     overloads = torch_internals.overloads_of(f)
-    owner = getattr(f, "__self__", None)
+    owner = unasked(f, "__self__")
     method = isinstance(owner, torch.Tensor)
     staged = sorted(_staged(args, kwargs), key=lambda one: one[1].kind not in ("bool", "str"))
     for place, value in staged:
@@ -169,7 +170,7 @@ def _of_dimension(
     beyond: Callable[[Any], Any],
 ) -> Any:
     """A switch over the dimensions that the tensor has, and a path that raises what the function does for others."""
-    rank += getattr(f, "__name__", "").rstrip("_") in _ADDING
+    rank += unasked(f, "__name__", "").rstrip("_") in _ADDING
     last = max(rank, 1)
     dims = range(-last, last)
     index = session.scalar("add", value, last)

@@ -20,6 +20,7 @@ import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.shared.staging import NO_NAMES, Session
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
 from runtime.tracer.values.structure import Growing
@@ -42,7 +43,7 @@ def fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """
     function, given = _function_of(f)
     if function is None:
-        name = getattr(f, "__name__", type(f).__name__)
+        name = unasked(f, "__name__", type(f).__name__)
         raise growing.refusal(session, f"a star (*) in a call of {name}(), in front")
     start = next(index for index, arg in enumerate(args) if type(arg) is Growing)
     slots = _Slots(function, given + start, kwargs)

@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, active
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 
 
@@ -40,5 +41,5 @@ def _stage(session: Session, flag: Staged, message: Callable[[], Any] | None) ->
 
 
 def _is_constant(message: Callable[[], Any]) -> bool:
-    code = getattr(message, "__code__", None)
+    code = unasked(message, "__code__")
     return code is not None and not code.co_names and not code.co_freevars

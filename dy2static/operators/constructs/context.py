@@ -23,6 +23,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, python_method, stages
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording import faults
 
 
@@ -31,7 +32,7 @@ def context(manager: Any) -> Any:
     session = active()
     if session is None:
         return manager
-    if isinstance(manager, Choice) or isinstance(getattr(manager, "gen", None), Choice):  # what @contextmanager made
+    if isinstance(manager, Choice) or isinstance(unasked(manager, "gen"), Choice):  # what @contextmanager made
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")
@@ -101,7 +102,7 @@ def may_swallow(manager: Any) -> bool:
     """Whether ``__exit__`` may answer that an exception is done with."""
     if isinstance(manager, contextlib.suppress):
         return False  # it says itself what it catches
-    generator = getattr(manager, "gen", None)
+    generator = unasked(manager, "gen")
     if isinstance(manager, contextlib.AbstractContextManager) and isinstance(generator, types.GeneratorType):
         return _catches_around_yield(generator.gi_code)
     method = python_method(manager, "__exit__")

@@ -27,6 +27,7 @@ from dy2static.operators.values import str_format, str_join, traced_attribute, t
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import containers, unjournaled
 from runtime.tracer.values.identities import Identity
@@ -50,7 +51,7 @@ _EXTENDING = ("extend", "extendleft", "__iadd__")
 
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
-    owner: Any = getattr(f, "__self__", None)
+    owner: Any = unasked(f, "__self__")
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
     found = containers.several(owner) if session.has_contents and not isinstance(owner, type) else None
@@ -78,7 +79,7 @@ def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], k
 
 
 def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    owner: Any = getattr(f, "__self__", None)
+    owner: Any = unasked(f, "__self__")
     name = f.__name__
     if name == "_make_subclass" and args:
         require_plain(session, args[0])

@@ -58,6 +58,7 @@ from dy2static.operators.values import compiled, modules, sequences_in_python, t
 from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (
@@ -189,14 +190,14 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     is_lookup = isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__getattribute__"
     if is_lookup and len(args) == 2 and not kwargs:
         return traced_attribute.stored(session, f, *args)
-    makes = getattr(f, "__name__", "") in ("__init__", "__new__")
-    if not makes and not isinstance(getattr(f, "__self__", None), (list, dict, set, deque)):
+    makes = unasked(f, "__name__", "") in ("__init__", "__new__")
+    if not makes and not isinstance(unasked(f, "__self__"), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
-        owner = getattr(f, "__self__", None)
+        owner = unasked(f, "__self__")
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
         if f.__name__ not in _STORING:
             note_answers(session, *args)

@@ -20,6 +20,7 @@ import torch
 from dy2static.operators.iteration.generator import require_not_left
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged, python_method
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values import unjournaled
 
 _KEEPING = frozenset(
@@ -33,7 +34,7 @@ _KEEPING_METHODS = frozenset({"append", "insert", "add", "setdefault", "appendle
 
 def keeps(f: Any) -> bool:
     """Whether a builtin takes an iterator without advancing it."""
-    return id(f) in _KEEPING or getattr(f, "__name__", "") in _KEEPING_METHODS
+    return id(f) in _KEEPING or unasked(f, "__name__", "") in _KEEPING_METHODS
 
 
 def note_given(session: Session, args: tuple[Any, ...]) -> None:

@@ -23,6 +23,7 @@ from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values.containers import opened
 
 Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -86,7 +87,7 @@ def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     try:
         return f(*args, **kwargs)
     except (TypeError, ValueError, AttributeError) as error:
-        owner = getattr(f, "__self__", None)
+        owner = unasked(f, "__self__")
         if not any_staged([owner if isinstance(owner, (list, tuple, dict)) else None, args, kwargs]):
             raise
         raise refusal(session, f) from error
@@ -112,8 +113,8 @@ def _look(f: Any) -> Look:
         return _NOTHING
     if isinstance(f, type):
         return _of_class(f)
-    owner = getattr(f, "__self__", None)
-    name = str(getattr(f, "__name__", ""))
+    owner = unasked(f, "__self__")
+    name = str(unasked(f, "__name__", ""))
     if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return _of_method(f.__objclass__, name, 1)
     if isinstance(f, types.FunctionType):
@@ -174,7 +175,7 @@ def _of_function(f: types.FunctionType, name: str) -> Look:
 
 
 def _is_pure(f: Any) -> bool:
-    return str(getattr(f, "__module__", None) or "").partition(".")[0] in _PURE
+    return str(unasked(f, "__module__") or "").partition(".")[0] in _PURE
 
 
 # -- what is taken apart, and put together with other values

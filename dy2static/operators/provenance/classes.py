@@ -22,6 +22,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 from runtime.tracer.python_state.journal import Place
@@ -43,10 +44,10 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
         _add(session, key, obj, name)
         return
     cls = type(obj)
-    own, shared = getattr(obj, "__dict__", {}).get(name), defined(cls, name)
+    own, shared = unasked(obj, "__dict__", {}).get(name), defined(cls, name)
 
     def holds() -> bool:
-        space = getattr(obj, "__dict__", {})
+        space = unasked(obj, "__dict__", {})
         return type(obj) is cls and space.get(name) is own and defined(cls, name) is shared
 
     def write(check: CheckWriter) -> None:
@@ -115,7 +116,7 @@ def _write(check: CheckWriter, cls: type, name: str) -> None:
 def _write_own(check: CheckWriter, obj: Any, cls: type, name: str, own: Any) -> None:
     """The object is of its class, and has itself what it has now under a name; None: nothing."""
     check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
-    if hasattr(obj, "__dict__"):
+    if has_unasked(obj, "__dict__"):
         here = f"{check.bind(obj)}.__dict__"
         check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
 
@@ -188,7 +189,7 @@ _MOST = 64
 
 def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> None:
     """The same of what a builtin is called with, if it is one that compares."""
-    if getattr(function, "__name__", "") in _ASKING:
+    if unasked(function, "__name__", "") in _ASKING:
         note_asked(session, values)
 
 
@@ -201,7 +202,7 @@ def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
         if isinstance(value, (list, tuple, dict, set, frozenset, deque)):
             if depth and 0 < len(value) <= _MOST:
                 note_asked(session, (*value, *value.values()) if isinstance(value, dict) else value, depth - 1)
-        elif hasattr(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
+        elif has_unasked(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
             names = [name for name in _ASKED if python_method(value, name) is not None]
             if names and id(value) not in memo(session).asked:
                 memo(session).asked[id(value)] = value

@@ -29,6 +29,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import home_of, is_optimizers
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
@@ -118,7 +119,7 @@ def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
 
 def note_property(session: Session, obj: Any, name: str, found: Any, value: Any) -> None:
     """Guard what an attribute gives that Python of a library's computes."""
-    getter = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(type(found), "__get__", None)
+    getter = unasked(found, "fget") or unasked(found, "func") or getattr(type(found), "__get__", None)
     if not isinstance(getter, types.FunctionType) or isinstance(value, (torch.Tensor, types.MethodType)):
         return
     if is_plain(value):
@@ -142,7 +143,7 @@ def _note_attributes(session: Session, obj: Any) -> None:
     if not is_external(session, obj):  # it holds what only this trace can have given it
         return
     held = objects.attributes(obj)
-    if not held and not hasattr(obj, "__dict__"):
+    if not held and not has_unasked(obj, "__dict__"):
         return
     if not any(written(session, Place("attribute", obj, name)) for name in held):
         names = list(held)

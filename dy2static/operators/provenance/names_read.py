@@ -31,6 +31,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import home_of, is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 
 _CHAIN = 4
@@ -117,7 +118,7 @@ def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, .
             if _is_users(one):
                 yield one
             continue
-        held: Any = getattr(one, "__dict__", None)
+        held: Any = unasked(one, "__dict__")
         if not is_external(session, one) or (isinstance(one, (type, types.ModuleType)) and not _is_of_users(one)):
             continue
         for name in names:
@@ -143,7 +144,7 @@ def _of_class(session: Session, one: Any, name: str, found: Any) -> Iterator[typ
 
 def _function_of(found: Any) -> types.FunctionType | None:
     """The Python function that a class holds, or that a property or another descriptor of its calls."""
-    function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
+    function = unasked(found, "fget") or unasked(found, "func") or unasked(found, "__func__", found)
     return function if isinstance(function, types.FunctionType) else None
 
 

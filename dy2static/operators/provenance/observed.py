@@ -38,6 +38,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents, objects
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, cell_value, python_kind
@@ -206,13 +207,13 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
     Raises:
         TraceError: D2S277, on a path that only some inputs take.
     """
-    owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
-    home = str(getattr(f, "__module__", None) or type(owner).__module__).partition(".")[0]
+    owner, name = unasked(f, "__self__"), unasked(f, "__name__", "")
+    home = str(unasked(f, "__module__") or type(owner).__module__).partition(".")[0]
     if isinstance(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
         home = type(args[0]).__module__.partition(".")[0] if home in _DOERS else home
     if name in _ASKERS:
         return
-    if home == "functools" and getattr(f, "__qualname__", "") in _REGISTERING and not _made_inside(session, f):
+    if home == "functools" and unasked(f, "__qualname__", "") in _REGISTERING and not _made_inside(session, f):
         done(session, "an implementation of a singledispatch function is registered")  # which empties a hidden cache
     elif home in ("os", "posix", "sys") and name in _SYSTEM_CHANGES:
         done(session, f"{name}() is called")
@@ -223,7 +224,7 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
 
 def needs_observing(f: Any) -> bool:
     """Whether a builtin may change what it is given."""
-    return getattr(f, "__name__", "") not in _READERS and getattr(f, "__module__", "") != "math"
+    return unasked(f, "__name__", "") not in _READERS and unasked(f, "__module__", "") != "math"
 
 
 def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
@@ -241,7 +242,7 @@ def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) ->
         return
     if id(result) in session.externals:
         return
-    home = str(getattr(f, "__module__", None) or "").partition(".")[0]
+    home = str(unasked(f, "__module__") or "").partition(".")[0]
     numpys = type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given)
     if (numpys and result.base is None) or sys.getrefcount(result) <= _CALLERS:
         memo(session).created[id(result)] = result

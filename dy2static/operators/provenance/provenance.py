@@ -24,6 +24,7 @@ from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
 from runtime.tracer.python_state.guards import is_plain
@@ -185,7 +186,7 @@ def _made_by_others(session: Session, obj: object) -> bool:
     """Whether code that is not converted made an object while tracing: it holds traced values that nothing stored."""
     if isinstance(obj, (type, types.ModuleType, torch.nn.Module)):
         return False
-    namespace = getattr(obj, "__dict__", None)
+    namespace = unasked(obj, "__dict__")
     return type(namespace) is dict and any(
         holds_traced(value) and not written(session, Place("attribute", obj, name))
         for name, value in namespace.items()
@@ -240,7 +241,7 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
 def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
     """Whether an object that is made inside has from its class what it has under a name."""
     cls = type(obj)
-    if isinstance(obj, (type, types.ModuleType)) or name in getattr(obj, "__dict__", {}):
+    if isinstance(obj, (type, types.ModuleType)) or name in unasked(obj, "__dict__", {}):
         return False
     return defined(cls, name) is value and is_class_from_outside(session, cls)
 

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.unasked import has_unasked
 
 _MODULES = ("builtins", "_functools", "_warnings", "_operator", "math")
 _UNDECLARED: dict[Any, tuple[int, int]] = {
@@ -80,7 +81,7 @@ def require_fitting_method(
 
 @functools.cache
 def _signature(function: Any) -> inspect.Signature | None:
-    if isinstance(function, types.FunctionType) and hasattr(function, "__signature__"):  # it tells of another
+    if isinstance(function, types.FunctionType) and has_unasked(function, "__signature__"):  # it tells of another
         return None
     try:
         return inspect.signature(function, follow_wrapped=False)

@@ -14,6 +14,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session, active
 from runtime import torch_internals
+from runtime.tracer.ambient.unasked import unasked
 
 _MODULES = {
     "random": "Python's random numbers", "time": "the time", "secrets": "random numbers", "uuid": "random identifiers",
@@ -49,12 +50,12 @@ def check(session: Session, f: Any) -> None:
         TraceError: ``f`` reads something that changes from run to run.
     """
     what = _BUILTINS.get(id(f))
-    owner = getattr(f, "__self__", None)
+    owner = unasked(f, "__self__")
     _check_seed(session, f, owner)
-    _check_settings(session, f, getattr(f, "__name__", ""))
-    name = getattr(f, "__name__", type(f).__name__)
-    if what is None and name not in _QUIET and not str(getattr(f, "__qualname__", "")).startswith("UUID."):
-        module = getattr(f, "__module__", None)
+    _check_settings(session, f, unasked(f, "__name__", ""))
+    name = unasked(f, "__name__", type(f).__name__)
+    if what is None and name not in _QUIET and not str(unasked(f, "__qualname__", "")).startswith("UUID."):
+        module = unasked(f, "__module__")
         if isinstance(module, str):
             what = _MODULES.get(module) or ("NumPy's random numbers" if module.startswith("numpy.random") else None)
         if what is None and owner is not None and not isinstance(owner, type):
@@ -63,7 +64,7 @@ def check(session: Session, f: Any) -> None:
                 what = "Python's random numbers"
             elif kind.startswith("numpy.random"):
                 what = "NumPy's random numbers"
-        if what is None and name in _CLOCKS and getattr(owner, "__module__", "") == "datetime":
+        if what is None and name in _CLOCKS and unasked(owner, "__module__", "") == "datetime":
             what = "the time"
     if what is not None:
         refuse(session, f"{name}()", what)
@@ -72,7 +73,7 @@ def check(session: Session, f: Any) -> None:
 
 def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
     """Refuse what a run of the Program would not do again: files, redirected output, the system."""
-    module = str(getattr(f, "__module__", "") or "")
+    module = str(unasked(f, "__module__", "") or "")
     if any(f is one for one in _REDIRECTS):
         raise session.error(
             f"{name}() inside a converted function: what the Program prints later is not redirected",
@@ -106,7 +107,7 @@ _SAVING = ("save", "export")
 
 def _check_settings(session: Session, f: Any, name: str) -> None:
     """Refuse a change of PyTorch's settings, or a file written by it: no run of the Program would repeat it."""
-    module = str(getattr(f, "__module__", "") or "")
+    module = str(unasked(f, "__module__", "") or "")
     settings = name in _SETTINGS and module.startswith("torch")
     if settings or (name in _SAVING and module in ("torch.serialization", "torch.onnx", "torch.jit")):
         raise session.error(
@@ -133,8 +134,8 @@ def watched_seeds(session: Session) -> Iterator[None]:
 
 def _check_seed(session: Session, f: Any, owner: Any) -> None:
     """Refuse what makes, sets or reads a random generator: the Program would not do it again."""
-    name = getattr(f, "__name__", "")
-    ours = str(getattr(f, "__module__", "") or "").startswith("torch.") and name in _SEEDS
+    name = unasked(f, "__name__", "")
+    ours = str(unasked(f, "__module__", "") or "").startswith("torch.") and name in _SEEDS
     if f is torch.Generator or isinstance(owner, torch.Generator) or ours:
         what = "a torch.Generator is made" if f is torch.Generator else f"{name}() is called"
         raise session.error(

@@ -16,6 +16,7 @@ import torch
 import runtime
 from dy2static.exclusions import exclusion_of
 from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file
+from runtime.tracer.ambient.unasked import unasked
 
 _OWN = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (Path(__file__).parents[1], runtime.__file__)
@@ -92,24 +93,24 @@ def home_of(file: str) -> str:
 
 def _wraps_user_function(function: types.FunctionType) -> bool:
     """A decorator of torch or the standard library around a user's function (``@torch.no_grad()``)."""
-    inner = getattr(function, "__wrapped__", None)
+    inner = unasked(function, "__wrapped__")
     while inner is not None:
-        code = getattr(inner, "__code__", None)
+        code = unasked(inner, "__code__")
         if code is not None and not home_of(code.co_filename):
             return True
-        inner = getattr(inner, "__wrapped__", None)
+        inner = unasked(inner, "__wrapped__")
     return False
 
 
 def is_torch(target: Any) -> bool:
     """Whether a callable belongs to torch."""
-    code = getattr(target, "__code__", None)
+    code = unasked(target, "__code__")
     if code is not None:
         return bool(code.co_filename.startswith(_TORCH))
-    owner = getattr(target, "__self__", None)
-    if isinstance(owner, torch.Tensor) or getattr(target, "__objclass__", None) in torch.Tensor.__mro__[:-1]:
+    owner = unasked(target, "__self__")
+    if isinstance(owner, torch.Tensor) or unasked(target, "__objclass__") in torch.Tensor.__mro__[:-1]:
         return True
-    module = getattr(target, "__module__", None) or getattr(owner, "__module__", None) or type(target).__module__
+    module = unasked(target, "__module__") or unasked(owner, "__module__") or type(target).__module__
     return _under(module, "torch")
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 
@@ -61,7 +62,7 @@ def _walk(todo: list[Any], places: list[Place], names: set[str]) -> bool | None:
 
 
 def _top(obj: Any) -> str:
-    return str(getattr(obj, "__module__", None) or "").partition(".")[0]
+    return str(unasked(obj, "__module__") or "").partition(".")[0]
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -109,7 +110,7 @@ def _of_object(obj: Any, names: set[str]) -> Iterator[Any]:
     if _top(classes[0]) in _LIBRARY | {"builtins"}:
         return
     namespaces: list[Any] = [vars(cls) for cls in classes if _top(cls) not in _LIBRARY | {"builtins"}]
-    namespace = getattr(obj, "__dict__", None)
+    namespace = unasked(obj, "__dict__")
     if type(namespace) is dict:
         namespaces.append(namespace)
         namespaces += [part for slot in ("_parameters", "_buffers", "_modules") if (part := namespace.get(slot))]

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.unasked import unasked
+
 _MOST = 64
 """The most values that a switch has a path for."""
 
@@ -64,7 +66,7 @@ def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[st
 
     ``names``: what the argument is called in the operators' schemas.
     """
-    name = getattr(f, "__name__", "")
+    name = unasked(f, "__name__", "")
     if name == "rot90" and "k" in names:
         return Bounds(0, 3, False, period=4)
     if "reduction" in names:
@@ -73,7 +75,7 @@ def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[st
     rule = next((_COUNTS[name, one] for one in sorted(names) if (name, one) in _COUNTS), None)
     if rule is None and not offset:
         return None
-    owner = getattr(f, "__self__", None)
+    owner = unasked(f, "__self__")
     if not isinstance(owner, torch.Tensor):
         by_name = next((kwargs[one] for one in ("input", "self", "A") if one in kwargs), None)
         owner, args = (args[0], args[1:]) if args else (by_name, ())

@@ -17,6 +17,7 @@ from dy2static.operators.constructs.user_methods import NOT_USERS, is_users, ope
 from dy2static.operators.provenance.identity import identical_tensors
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from dy2static.operators.values.attribute import attr
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.held import RowKey
 from runtime.tracer.values import array, containers, structure
 from runtime.tracer.values.heaps import identical
@@ -58,7 +59,7 @@ def equal_rows(session: Session, a: Any, b: Any) -> Any:
     method = getattr(type(a), "__eq__", None)
     if method is object.__eq__:
         return identical(session, a, b)
-    generated = getattr(getattr(method, "__code__", None), "co_filename", "").startswith("<")
+    generated = getattr(unasked(method, "__code__"), "co_filename", "").startswith("<")
     if not (generated and dataclasses.is_dataclass(a)):
         return NOT_USERS
     names = [field.name for field in dataclasses.fields(a) if field.compare]

@@ -36,6 +36,7 @@ from dy2static.operators.shared.policy import home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
@@ -69,7 +70,7 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return _of_sequence(session, obj, name)
     if name == "__dict__":
         require_settled(session, obj)
-        note_space(session, obj, getattr(obj, "__dict__", None))
+        note_space(session, obj, unasked(obj, "__dict__"))
         return modules.space_as_in_eager(obj, _of_object(session, obj, name))
     if name == "__call__":
         return modules.as_in_eager(_of_object(session, obj, name))
@@ -166,7 +167,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if isinstance(found, functools.cached_property) and _is_user_function(found.func):
             note_definition(session, obj, name)
             return _cached_property(session, obj, name, found)
-        own = name in getattr(obj, "__dict__", {})
+        own = name in unasked(obj, "__dict__", {})
         get = getattr(type(found), "__get__", None)
         if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
             return _described(session, obj, name, found, obj, cls)
@@ -177,10 +178,10 @@ def default(session: Session, obj: Any, name: str) -> Any:
             return value.read()
         slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
             isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
-        if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
-            if _is_user_function(getattr(found, "__func__", found)) or _is_in_users_class(cls, name):
+        if not slot and hasattr(type(found), "__get__") and name not in unasked(obj, "__dict__", {}):
+            if _is_user_function(unasked(found, "__func__", found)) or _is_in_users_class(cls, name):
                 note_definition(session, obj, name)
-            if not _is_user_function(getattr(found, "__func__", found)):
+            if not _is_user_function(unasked(found, "__func__", found)):
                 note_property(session, obj, name, found, value)
             return value
     if isinstance(obj, super):
@@ -237,7 +238,7 @@ def _looked_up(lookup: Any, obj: Any, name: str) -> Any:
 
 def _stays(obj: Any, name: str, value: Any) -> bool:
     """Whether a function written in C is kept under a name (``self.act = torch.relu``), not a method bound anew."""
-    return getattr(value, "__self__", None) is not obj and getattr(obj, name, None) is value
+    return unasked(value, "__self__") is not obj and getattr(obj, name, None) is value
 
 
 def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
@@ -469,7 +470,7 @@ def require_settled(session: Session, obj: Any) -> None:
     Raises:
         TraceError: D2S254.
     """
-    namespace = getattr(obj, "__dict__", None)
+    namespace = unasked(obj, "__dict__")
     if type(namespace) is dict and session.has_rows and row_of(obj) is not None:
         raise session.error(
             f"the __dict__ of a {type(obj).__name__} is read that is in a list whose length is only known while the "
@@ -506,7 +507,7 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
     if isinstance(obj, (torch.Tensor, Staged, Choice)) or (isinstance(obj, types.ModuleType) and is_library(obj)):
         return
-    if not is_external(session, obj) and not isinstance(obj, type) and name not in getattr(obj, "__dict__", {}):
+    if not is_external(session, obj) and not isinstance(obj, type) and name not in unasked(obj, "__dict__", {}):
         note_of_class(session, type(obj), name)
     if not is_external(session, obj):
         return

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Location
+from runtime.tracer.ambient.unasked import has_unasked
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _in_shape(value: Any, remaining: Iterator[Any]) -> Any:
     # No inner function: one that calls itself is a cycle, which keeps the results alive until the collector runs.
     if isinstance(value, (list, tuple)):
         items = [_in_shape(item, remaining) for item in value]
-        if hasattr(value, "_fields"):
+        if has_unasked(value, "_fields"):
             return type(value)(*items)
         return type(value)(items)
     return next(remaining)

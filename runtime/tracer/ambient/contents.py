@@ -20,6 +20,7 @@ from typing import Any
 import numpy
 
 from runtime.tracer.ambient.poison import Poison
+from runtime.tracer.ambient.unasked import has_unasked
 
 _SMALL = 1 << 16
 """Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
@@ -68,7 +69,7 @@ def is_iterator(value: Any) -> bool:
     if issubclass(kind, Poison):
         return False
     steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
-    return steps and not hasattr(value, "__dict__") and not isinstance(value, io.IOBase)
+    return steps and not has_unasked(value, "__dict__") and not isinstance(value, io.IOBase)
 
 
 def inner(value: Any) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.unasked import unasked
+
 _OURS = ("runtime", "dy2static", "torch")
 
 
@@ -41,7 +43,7 @@ def can_be_rebuilt(value: Any) -> bool:
         return False
     if any("__reduce__" in base.__dict__ or "__reduce_ex__" in base.__dict__ for base in cls.__mro__[:-1]):
         return False  # it has its own idea of what it is made of
-    namespace = getattr(value, "__dict__", None)
+    namespace = unasked(value, "__dict__")
     if type(namespace) is not dict and not (namespace is None and _has_slots(cls)):
         return False
     return is_simple(cls)
@@ -53,13 +55,20 @@ def _has_slots(cls: type) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """The attributes in an object's ``__dict__`` and ``__slots__``."""
-    found = dict(getattr(value, "__dict__", {}))
+    found = dict(unasked(value, "__dict__", {}))
     for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
+        for name in slots_of(cls):
+            held = unasked(value, name, found)
+            if held is not found:
+                found[name] = held
     return found
+
+
+def slots_of(cls: type) -> list[str]:
+    """The attributes that a class itself has in slots; names that begin with two underscores as Python keeps them."""
+    if "__slots__" not in cls.__dict__:
+        return []
+    return [name for name, kind in cls.__dict__.items() if isinstance(kind, types.MemberDescriptorType)]
 
 
 _KINDS = (list, dict, OrderedDict,  # which has an order of its own

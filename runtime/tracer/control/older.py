@@ -15,6 +15,7 @@ import torch
 
 from runtime.ir import Block, Operator, Variable
 from runtime.tracer.ambient.objects import attributes, own_items
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
@@ -77,7 +78,7 @@ def older(
             if isinstance(value, FunctionType):
                 todo += value.__closure__ or ()
             todo += opaque_parts(value)
-            namespace = getattr(value, "__dict__", None)  # some classes give that name another meaning
+            namespace = unasked(value, "__dict__")  # some classes give that name another meaning
             if isinstance(namespace, (dict, MappingProxyType)):
                 todo += namespace.values()
     if objects is not None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 
@@ -183,7 +184,7 @@ def _is_shared(value: Any) -> bool:
         return type(value).__module__ in ("torch._ops", "torch") and not isinstance(value, torch_internals.KEEPERS)
     found: Any = sys.modules.get(value.__module__)
     for name in value.__qualname__.split("."):
-        found = getattr(found, "__dict__", {}).get(name)
+        found = unasked(found, "__dict__", {}).get(name)
     return found is value
 
 

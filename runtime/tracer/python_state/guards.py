@@ -20,6 +20,7 @@ import torch
 from runtime.ir import Location
 from runtime.tracer.ambient.objects import kind_of_items, own_items, own_length
 from runtime.tracer.ambient.pinned import pins
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.facts import can_be_fact, numbers_inside
 from runtime.tracer.python_state.journal import Place
@@ -119,9 +120,9 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
         if isinstance(value, numpy.ndarray):
             return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
         if isinstance(value, _BUFFERS):
-            kind, typecode, data = type(value), getattr(value, "typecode", ""), bytes(value)
+            kind, typecode, data = type(value), unasked(value, "typecode", ""), bytes(value)
             return lambda other: (
-                type(other) is kind and getattr(other, "typecode", "") == typecode and bytes(other) == data
+                type(other) is kind and unasked(other, "typecode", "") == typecode and bytes(other) == data
             )
         if isinstance(value, memoryview):
             format_, shape, data = value.format, value.shape, value.tobytes()

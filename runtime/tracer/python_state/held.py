@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.poison import Key, Poison
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 
 if TYPE_CHECKING:
@@ -80,12 +82,12 @@ def held_in(value: Any) -> Held | None:
             return None
         (key,) = dict.__iter__(value)
         return key.row if type(key) is RowKey else None
-    space = getattr(value, "__dict__", None)
+    space = unasked(value, "__dict__")
     if type(space) is dict and space:
         first = next(iter(space.values()))
     else:
         name = _first_slot(type(value))
-        first = None if name is None else getattr(value, name, None)
+        first = None if name is None else unasked(value, name)
     return first.row if type(first) is RowField else None
 
 
@@ -93,10 +95,8 @@ def _first_slot(cls: type) -> str | None:
     if cls.__module__.partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
         return None
     for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__"):
-                return str(name)
+        for name in slots_of(base):
+            return name
     return None
 
 

@@ -22,6 +22,7 @@ import torch
 from runtime.ir import Location
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.poison import keys_answer
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.python_state.held import held_in, keys_change
 from runtime.tracer.python_state.shared_items import require_own
 
@@ -165,11 +166,11 @@ def _get_attribute(owner: Any, name: str) -> Any:
     slot = _module_slot(owner, name)
     if slot is not None:
         return slot[name]
-    namespace = getattr(owner, "__dict__", None)
+    namespace = unasked(owner, "__dict__")
     if namespace is not None and name in namespace:
         return namespace[name]
     if namespace is None or _is_slot(owner, name):
-        return getattr(owner, name, MISSING)
+        return unasked(owner, name, MISSING)
     return MISSING
 
 
@@ -206,18 +207,18 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         slot = _module_slot(owner, name)
         if slot is not None:
             del slot[name]
-        elif type(getattr(owner, "__dict__", None)) is not dict:  # a class's is not to be written
-            if name in getattr(owner, "__dict__", ()) or _is_slot(owner, name) and hasattr(owner, name):
+        elif type(unasked(owner, "__dict__")) is not dict:  # a class's is not to be written
+            if name in unasked(owner, "__dict__", ()) or _is_slot(owner, name) and has_unasked(owner, name):
                 _plain(owner, "__delattr__")(owner, name)
         elif name in owner.__dict__:
             del owner.__dict__[name]
-        elif _is_slot(owner, name) and hasattr(owner, name):
+        elif _is_slot(owner, name) and has_unasked(owner, name):
             _plain(owner, "__delattr__")(owner, name)
         return
     slot = _module_slot(owner, name)
     if slot is not None:
         slot[name] = value
-    elif isinstance(owner, type) or _is_slot(owner, name) or not hasattr(owner, "__dict__"):
+    elif isinstance(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
         _plain(owner, "__setattr__")(owner, name, value)
     else:
         owner.__dict__[name] = value

@@ -23,6 +23,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operator, Variable
 from runtime.ir import types as ir_types
+from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.memory.storage_table import StorageTable
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Session
@@ -233,13 +234,13 @@ class _States:
             return False
         self._seen.add(id(value))
         copy = _COPIES.get(type(value))
-        self._found.append((value, _attributes(value) if copy is None else copy(value)))
+        self._found.append((value, attributes(value) if copy is None else copy(value)))
         return True
 
     def note_parts(self, value: Any) -> None:
         """Remember an object's attributes, and the items of those that are lists, dicts or sets."""
         self.note(value)
-        for part in _attributes(value).values():
+        for part in attributes(value).values():
             if type(part) in _COPIES:
                 self.note(part)
 
@@ -264,10 +265,10 @@ class _States:
                 parts = self._of_the_program(value)
             elif _is_frozen(value):
                 self._seen.add(id(value))
-                parts = _attributes(value).values()
+                parts = attributes(value).values()
             else:
                 self.note(value)
-                parts = _attributes(value).values()
+                parts = attributes(value).values()
             if depth:
                 todo += [(part, depth - 1) for part in parts]
 
@@ -305,17 +306,8 @@ def _is_frozen(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009
 
 
-def _attributes(value: Any) -> dict[str, Any]:
-    found = dict(getattr(value, "__dict__", ()))
-    for cls in type(value).__mro__:
-        for name in cls.__dict__.get("__slots__", ()):
-            if name not in ("__weakref__", "__dict__") and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found
-
-
 def _put_attributes(value: Any, held: dict[str, Any]) -> None:
-    now = _attributes(value)
+    now = attributes(value)
     for name in now.keys() - held.keys():
         delattr(value, name)
     for name, one in held.items():

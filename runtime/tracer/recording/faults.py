@@ -31,6 +31,7 @@ from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.theirs import is_for_user
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording.wording import say_as_eager
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _is_given(node: ast.AST | None, code: CodeType, names: dict[str, Any]) -> bo
 
 def _is_our_own(value: Any) -> bool:
     """Whether a function is one of ours; ``value`` may be anything."""
-    made = getattr(value, "__code__", None)
+    made = unasked(value, "__code__")
     return isinstance(made, CodeType) and made.co_filename.startswith(tuple(folders))
 
 

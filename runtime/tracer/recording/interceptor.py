@@ -13,6 +13,7 @@ from runtime import torch_internals
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.numbers import number_arguments
@@ -108,7 +109,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+        name = unasked(func, "__name__", "")
         session = self.session
         session.autocast = torch_internals.autocast_now(session.ambient_autocast)
         for position, arg in enumerate(args):
@@ -225,7 +226,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
             self.session.detaching = None
 
     def _attribute(self, func: Any, args: Any) -> Any:
-        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        attribute = getattr(unasked(func, "__self__"), "__name__", "")
         tensor = args[0]
         session = self.session
         if attribute == "requires_grad" and session.knows(tensor):
@@ -293,7 +294,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         return found
 
     def _set_attribute(self, func: Any, args: Any) -> Any:
-        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        attribute = getattr(unasked(func, "__self__"), "__name__", "")
         if attribute == "requires_grad":
             theirs(gradients.set_requires_grad, self.session, *args)
             return None

@@ -18,6 +18,7 @@ from runtime import torch_internals
 from runtime.ops import host_numpy
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.storage_table import note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
@@ -135,7 +136,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if many is None:
         return results[0]
     made_of: Any = many
-    return made_of(*results) if hasattr(many, "_fields") else made_of(results)
+    return made_of(*results) if has_unasked(many, "_fields") else made_of(results)
 
 
 def drawn(session: Session, name: str, args: Any, kwargs: Any, sample: Any) -> Any:

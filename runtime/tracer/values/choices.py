@@ -12,6 +12,7 @@ import torch
 
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values.containers import several
@@ -116,7 +117,7 @@ def with_option(value: Any, choice: Any, option: Any) -> Any:
         return slice(*(with_option(item, choice, option) for item in _inside(value)))
     if isinstance(value, (list, tuple)):
         items = [with_option(item, choice, option) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return type(value)(*items) if has_unasked(value, "_fields") else type(value)(items)
     return value
 
 

@@ -22,6 +22,7 @@ import torch
 
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
+from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
 from runtime.tracer.python_state.journal import Place, python_kind
@@ -376,7 +377,7 @@ def opaque_parts(value: Any) -> Iterator[Any]:
             yield from contents.parts(value)
     elif isinstance(value, frozenset):
         yield from value
-    elif hasattr(value, "__dict__") or objects.is_simple(type(value)):
+    elif has_unasked(value, "__dict__") or objects.is_simple(type(value)):
         if type(value).__module__.partition(".")[0] not in ("runtime", "dy2static"):
             yield from objects.attributes(value).values()
 

@@ -24,6 +24,8 @@ import numpy
 import torch
 
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.objects import slots_of
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, python_kind
 from runtime.tracer.values import containers
@@ -184,7 +186,7 @@ def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
 
 def with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
     """An object, with values for its ``__dict__`` and ``__slots__``; those that are missing are not set."""
-    space = getattr(made, "__dict__", None)
+    space = unasked(made, "__dict__")
     for name, value in attributes.items():
         if value is MISSING:
             continue
@@ -198,8 +200,7 @@ def with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
 def _slots(cls: type) -> set[str]:
     found: set[str] = set()
     for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        found.update((slots,) if isinstance(slots, str) else slots)
+        found.update(slots_of(base))
     return found
 
 

@@ -21,6 +21,7 @@ import torch
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.poison import keys_answer
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
 
@@ -211,7 +212,7 @@ def _items(value: Any) -> Any:
         return [value.func, *value.args, *value.keywords.values()]
     if contents.state_of(value) is not None or isinstance(value, weakref.ref):
         return contents.inner(value)
-    return list(value.__dict__.values()) if type(getattr(value, "__dict__", None)) is dict else None
+    return list(value.__dict__.values()) if type(unasked(value, "__dict__")) is dict else None
 
 
 def _is_full(cell: types.CellType) -> bool:
