@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 
 @dataclass
@@ -162,3 +163,68 @@ def test_the_class_is_as_it_was() -> None:
     before = Post.__dict__["__post_init__"]
     check(dc1, (torch.ones(2),))
     assert Post.__dict__["__post_init__"] is before and "__post_init__" not in Child.__dict__
+
+
+@dataclass(order=True)
+class Above:
+    k: object
+
+
+@dataclass(eq=False)
+class AddsField(Above):
+    """Compared by what ``Above`` has: its methods are inherited."""
+
+    n: object = 1
+
+
+@dataclass(order=True)
+class Hidden:
+    k: object
+    n: object = field(default=0, compare=False)
+
+
+class Told(type):
+    """A metaclass that counts what is set in its classes."""
+
+    count = 0
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        Told.count += 1
+        super().__setattr__(name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        Told.count += 1
+        super().__delattr__(name)
+
+
+@dataclass
+class OfTold(metaclass=Told):
+    a: object
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        if self.a.sum() > 0:
+            self.n = 1
+
+
+def inherited(x):
+    one, other = AddsField(float(x[0].detach()), 1), AddsField(1.0, 2)
+    return one == other, one != other, one < other, one >= other
+
+
+def hidden(x):
+    one, other = Hidden(float(x[0].detach()), 1), Hidden(1.0, 2)
+    return one == other, one <= other, max(one, other).n
+
+
+def told(x):
+    before = Told.count
+    return OfTold(x).n, Told.count - before
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("function", [inherited, hidden, told], ids=lambda one: one.__name__)
+def test_the_class_that_dataclass_wrote_for(function: Callable[..., Any], gradient: bool, tmp_path: Path) -> None:
+    calls = [(torch.tensor(each).requires_grad_(gradient),) for each in ([1.0, 2.0], [-1.0, -2.0], [0.5, 1.0])]
+    static = check(function, *calls)
+    check_saved(function, static, tmp_path / "dataclasses.d2s", *calls)

@@ -55,9 +55,10 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         method = python_method(value, f"__{name}__")
         if method is not None:
             return call(method, value)
-        number = user_methods.as_number(session, value, *_INSTEAD[name])
-        if number is not value:
-            return cast(session, (number, *rest), kwargs)
+        if not hasattr(type(value), f"__{name}__"):
+            number = user_methods.as_number(session, value, *_INSTEAD[name])
+            if number is not value:
+                return cast(session, (number, *rest), kwargs)
         return function(*args, **kwargs)
 
     return cast
@@ -76,8 +77,8 @@ def _index(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         if args[0].kind not in ("int", "bool"):
             raise TypeError(f"'{args[0].kind}' object cannot be interpreted as an integer")
         return args[0] if args[0].kind == "int" else session.scalar("int", args[0])
-    found = user_methods.called(session, args[0], "__index__") if len(args) == 1 else user_methods.NOT_USERS
-    return operator.index(*args, **kwargs) if found is user_methods.NOT_USERS else found
+    found = user_methods.as_number(session, args[0], "__index__") if len(args) == 1 else None
+    return operator.index(*args, **kwargs) if not args or found is args[0] else found
 
 
 def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
@@ -110,6 +111,8 @@ def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: 
 
 
 def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and type(args[0]) in (list, tuple):
+        args = (type(args[0])(user_methods.as_number(session, size, "__index__") for size in args[0]),)
     if len(args) == 1 and any_staged(args):
         return StagedSize(args[0])
     return torch.Size(*args)

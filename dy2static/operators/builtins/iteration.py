@@ -73,8 +73,7 @@ def _bound(session: Session, value: Any) -> Any:
         if value.kind not in ("int", "bool"):
             raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
         return session.scalar("int", value) if value.kind == "bool" else value
-    found = user_methods.called(session, value, "__index__")
-    return value if found is user_methods.NOT_USERS else found
+    return user_methods.as_number(session, value, "__index__")
 
 
 def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,7 +164,8 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if method is not None:
         return call(method, args[0])
     place = python_method(args[0], "__getitem__")
-    if place is not None and not isinstance(args[0], torch.nn.Module):
+    own = getattr(type(args[0]), "__reversed__", None)  # a list's reads the items without asking a subclass
+    if place is not None and own is None and not isinstance(args[0], torch.nn.Module):
         reversed(args[0])  # which says what it does not take
         return iter([call(place, args[0], index) for index in range(call(len, args[0]) - 1, -1, -1)])
     return reversed(args[0])

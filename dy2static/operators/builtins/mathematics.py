@@ -148,7 +148,9 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 return found
         if name not in _OF_ITEMS and own != "prod":
             asked = ("__index__",) if name in _OF_INTEGERS else ("__float__", "__index__")
-            args = tuple(user_methods.as_number(session, arg, *asked) for arg in args)
+            args = tuple(
+                arg if isinstance(arg, float) else user_methods.as_number(session, arg, *asked) for arg in args
+            )
         read = name not in _OF_ITEMS
         values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):

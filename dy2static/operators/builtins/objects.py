@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import types
 from collections.abc import Iterator
@@ -136,10 +137,21 @@ def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         paths = [functools.partial(_itself, default[0] if option is MISSING else option) for option in held.options]
         return tracer_cond.switch(session, held.selector, paths, NO_NAMES)
     try:
-        return traced_attribute.read(session, obj, name)
+        with _missing_is_caught(session):
+            return traced_attribute.read(session, obj, name)
     except AttributeError:
         traced_attribute.note_absent(session, obj, name)
         return default[0]
+
+
+@contextlib.contextmanager
+def _missing_is_caught(session: Session) -> Iterator[None]:
+    """While an attribute is looked for: a user's ``__getattr__`` may raise on some paths only, which is refused."""
+    session.catching.append(lambda: AttributeError)
+    try:
+        yield
+    finally:
+        session.catching.pop()
 
 
 def _itself(value: Any) -> Any:
@@ -162,7 +174,8 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return tensor_attributes.has(session, obj, _name(name))
     if user_methods.is_users(python_method(obj, "__getattr__")):
         try:
-            traced_attribute.read(session, obj, _name(name))
+            with _missing_is_caught(session):
+                traced_attribute.read(session, obj, _name(name))
         except AttributeError:
             return False
         return True

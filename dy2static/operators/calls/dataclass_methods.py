@@ -30,12 +30,15 @@ NOT_DONE: Any = object()
 def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A comparison that ``dataclass`` wrote, of fields that only the run may know; or NOT_DONE."""
     compare = _COMPARE.get(f.__name__)
-    if compare is None or kwargs or len(args) != 2 or not _is_written(f, args):
+    if compare is None or kwargs or len(args) != 2:
         return NOT_DONE
     one, other = args
+    owner = _owner(f, one)
+    if owner is None:
+        return NOT_DONE
     if type(one) is not type(other):
         return NotImplemented
-    names = [field.name for field in dataclasses.fields(one) if field.compare]
+    names = [field.name for field in dataclasses.fields(owner) if field.compare]
     fields = [tuple(call(getattr, each, name) for name in names) for each in (one, other)]
     if compare is operator.eq and sys.version_info >= (3, 13):
         return call(_EQUAL, *fields)
@@ -48,7 +51,8 @@ _EQUAL: Any = tensors_in_python.equal_fields
 @contextlib.contextmanager
 def converted_parts(session: Session, f: types.FunctionType, args: tuple[Any, ...]) -> Iterator[None]:
     """While a constructor that ``dataclass`` wrote runs: the ``__post_init__`` that it calls is converted."""
-    method = python_method(args[0], "__post_init__") if f.__name__ == "__init__" and _is_written(f, args) else None
+    written = f.__name__ == "__init__" and bool(args) and _owner(f, args[0]) is not None
+    method = python_method(args[0], "__post_init__") if written else None
     if method is None or home_of(method.__code__.co_filename) or hasattr(method, "_d2s_converts"):
         yield
         return
@@ -64,19 +68,29 @@ def converted_parts(session: Session, f: types.FunctionType, args: tuple[Any, ..
 
     __post_init__._d2s_converts = True  # type: ignore[attr-defined]
     own = cls.__dict__.get("__post_init__")
-    cls.__post_init__ = __post_init__
+    type.__setattr__(cls, "__post_init__", __post_init__)  # a metaclass of the user's is not told
     try:
         yield
     finally:
         if own is None:
-            del cls.__post_init__
+            type.__delattr__(cls, "__post_init__")
         else:
-            cls.__post_init__ = own  # as it was
+            type.__setattr__(cls, "__post_init__", own)  # as it was
 
 
-def _is_written(f: types.FunctionType, args: tuple[Any, ...]) -> bool:
-    """Whether ``dataclass`` wrote it: no file has its code."""
-    return bool(args) and f.__code__.co_filename == "<string>" and hasattr(type(args[0]), "__dataclass_fields__")
+def _owner(f: types.FunctionType, obj: Any) -> Any:
+    """The class for which ``dataclass`` wrote a method, a class of the object's or one above; None where a user did.
+
+    Its fields are compared, not those that a subclass adds.
+    """
+    if f.__code__.co_filename != "<string>":  # which no file has
+        return None
+    for cls in type(obj).__mro__:
+        if vars(cls).get(f.__name__) is f:
+            given = vars(cls).get("__dataclass_params__")
+            asked = {"__init__": "init", "__eq__": "eq"}.get(f.__name__, "order")
+            return cls if given is not None and getattr(given, asked) else None
+    return None
 
 
 __all__ = ["NOT_DONE", "called", "converted_parts"]

@@ -19,6 +19,7 @@ from dy2static.operators.calls import (
     boundary,
     dataclass_methods,
     growing,
+    indices,
     numpy_arrays,
     staged_arguments,
     tensors_in_python,
@@ -44,7 +45,6 @@ from dy2static.operators.shared.staging import (
     Session,
     any_staged,
     held_choice,
-    python_method,
     spread,
 )
 from dy2static.origin import is_generated_file, root_of
@@ -52,6 +52,7 @@ from runtime import torch_internals
 from runtime.tracer.ambient import catching, contents, source_places
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.recording import backward, faults, leaf_gradients, reads
@@ -282,7 +283,7 @@ def _too_deep(session: Session, f: types.FunctionType) -> Exception:
 @contextmanager
 def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
     """While the block runs, errors say that they happened inside a function that is not converted, and why."""
-    session.unconverted.append((getattr(f, "__qualname__", type(f).__name__), reason))
+    session.unconverted.append((unasked(f, "__qualname__", type(f).__name__), reason))
     before = session.last_error
     try:
         yield
@@ -310,10 +311,10 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
 
 def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call one of torch's functions: staged numbers go in as symbolic ones and come back as staged ones."""
-    original = getattr(f, "_torchdynamo_orig_callable", None)
+    original = unasked(f, "_torchdynamo_orig_callable")
     if original is not None:  # what torch.compile was given
         return traced(session, original, args, kwargs)
-    if getattr(f, "__name__", "") == "as_subclass":
+    if unasked(f, "__name__", "") == "as_subclass":
         for arg in args:
             require_plain(session, arg)
     if f is torch.autograd.backward or f is torch.Tensor.backward:
@@ -323,12 +324,12 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     if held_choice((args, kwargs)) is not None:
         return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
-    owner = getattr(f, "__self__", None)
-    if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and (
+    owner = unasked(f, "__self__")
+    if isinstance(owner, torch.Tensor) and unasked(f, "__name__", "") == "new_tensor" and (
             any_staged([args]) or growing.holds(args)):
         like = {"dtype": owner.dtype, "device": owner.device}
         return traced(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
-    if getattr(f, "__name__", "") == "tolist" and not kwargs:
+    if unasked(f, "__name__", "") == "tolist" and not kwargs:
         given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
         if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
             return call_function(session, _LISTED, (given,), {})
@@ -344,18 +345,21 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     return _call_torch(session, f, args, kwargs)
 
 
-def _as_index(value: Any) -> Any:
-    """The number that an object of a user's class stands for, where it says so."""
-    method = None if type(value) in _PLAIN else python_method(value, "__index__")
-    return value if method is None or home_of(method.__code__.co_filename) else call(method, value)
-
-
-_PLAIN = (int, float, bool, str, type(None), torch.Tensor, torch.nn.Parameter, torch.dtype, tuple, list)
-
-
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    asked: list[indices.Asked] = []
+    if not isinstance(f, types.FunctionType):
+        args, kwargs, asked = indices.in_place_of_objects(args, kwargs)
+    try:
+        return _given_to_torch(session, f, args, kwargs)
+    except TypeError:
+        if not indices.require_asked(asked):
+            raise
+    return _call_torch(session, f, *indices.with_numbers(args, kwargs))
+
+
+def _given_to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = numpy_arrays.for_torch(session, f, args, kwargs)
-    args = tuple(to_torch(session, _as_index(arg)) for arg in args)
+    args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         if isinstance(f, types.FunctionType):

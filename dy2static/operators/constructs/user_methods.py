@@ -129,14 +129,18 @@ def called(session: Session, value: Any, name: str, *args: Any) -> Any:
 
 
 def as_number(session: Session, value: Any, *names: str) -> Any:
-    """What the first of some special methods gives that a user's class has (``__float__``, ``__index__``), or the
-    value."""
+    """What the first of some special methods gives that a class has (``__float__``, ``__index__``), where it is a
+    user's; else the value. Python asks no subclass of ``int`` for its ``__index__``: it is one."""
     if type(value) in _NUMBERS:
         return value
     for name in names:
+        if name == "__index__" and isinstance(value, int):
+            return value
         found = called(session, value, name)
         if found is not NOT_USERS:
             return found
+        if hasattr(type(value), name):  # written in C
+            return value
     return value
 
 
