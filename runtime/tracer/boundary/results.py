@@ -91,6 +91,8 @@ class Outputs:
             return value
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
+        if id(value) in self.session.given:
+            return self._given(value)
         if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.leaf(self.session.operand(value))
         if isinstance(value, structure.Choice):
@@ -374,6 +376,15 @@ class Outputs:
         elif not remaking.is_fixed(value) and self._made_inside(value):
             return self._made(value)
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _given(self, value: Any) -> Any:
+        """Each call gives back what it was given."""
+        known = self._containers.get(id(value))
+        if known is None:
+            name = self._name(value, f"object {len(self.classes)} {_name_of(type(value))}")
+            known = self._containers[id(value)] = value, Record("object", name, ())
+            self.same[id(known[1])] = self.session.given[id(value)][1]
+        return known[1]
 
     def _made(self, value: Any) -> Any:
         """The tree of an object that the trace made: each call makes its own."""

@@ -218,6 +218,8 @@ def _trace_once(
             raise Restart(Known(whole=frozenset((number,))))
         if isinstance(container, (list, dict)):
             session.journal.note_content(container)
+    for value, path in arguments.by_content():
+        session.given[id(value)] = (value, path)
     for value in _iterators(bound, set()):
         session.externals[id(value)] = (value, None)
     before = state.enter(session)

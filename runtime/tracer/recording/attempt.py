@@ -62,6 +62,7 @@ FIELDS: dict[str, str] = {
     "_infos": DEEP,
     "_names": ITEMS,
     "externals": ITEMS,
+    "given": KEPT,  # nor does this
     "originals": KEPT,  # never changes
     "copies": KEPT,  # nor does this
     "known": VALUE,

@@ -155,6 +155,8 @@ class Session:
         self.origins = Origins(self)
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.given: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        """Arguments that are told apart by what they hold, with their paths: each call gives back its own."""
         self.originals: dict[int, int] = {}
         """The caller's containers that have a copy among the arguments: their numbers, by identity."""
         self.copies: dict[int, int] = {}

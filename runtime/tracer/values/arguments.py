@@ -8,10 +8,13 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
 import torch
 
 from runtime.ir.template import Again, Slot
@@ -128,6 +131,27 @@ class Arguments:
                 todo.extend(value.items)
             elif not isinstance(value, (Slot, Again, Open)):
                 yield value
+
+
+    def by_content(self) -> Iterator[tuple[Any, Path]]:
+        """What a call may give as another object that holds the same, with its path: a Program serves both."""
+
+        def look(value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
+            if isinstance(value, Container):
+                for step, item in zip(range(len(value.items)) if value.keys is None else value.keys, value.items):
+                    yield from look(item, (*path, step))
+            elif isinstance(value, BY_CONTENT):
+                yield value, path
+
+        for name, value in self.template.items():
+            yield from look(value, (name,))
+
+
+BY_CONTENT: tuple[Any, ...] = (
+    numpy.ndarray, functools.partial, types.MethodType, types.MappingProxyType, slice, type({}.keys()),
+    type({}.values()), type({}.items()),
+)  # fmt: skip
+"""Classes whose objects are told apart by what they hold, though it may change or is asked for with ``is``."""
 
 
 def flatten(bound: dict[str, Any], apart: Set[type] = frozenset()) -> Arguments:
