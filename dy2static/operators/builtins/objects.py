@@ -177,6 +177,7 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             with _missing_is_caught(session):
                 traced_attribute.read(session, obj, _name(name))
         except AttributeError:
+            traced_attribute.note_absent(session, obj, _name(name))
             return False
         return True
     found = hasattr(obj, _name(name))

@@ -38,7 +38,7 @@ from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
-from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
+from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
@@ -291,13 +291,12 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         note_answers(session, *args)
+        note_construction(session, cls)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
         return chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
-        for name in ("__new__", "__init__"):
-            note_of_class(session, cls, name)
-        note_lookups(session, cls)
+        note_construction(session, cls)
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
 

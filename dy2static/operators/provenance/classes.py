@@ -66,9 +66,10 @@ def note_of_class(session: Session, cls: type, name: str) -> None:
         _add(session, (id(cls), name, "of its objects"), cls, name)
 
 
-def note_lookups(session: Session, cls: type) -> None:
-    """Guard how attributes of a class's objects are found: of one that is made inside, each read would have to."""
-    for name in LOOKUPS:
+def note_construction(session: Session, cls: type) -> None:
+    """Guard how a class makes its objects, and how their attributes are found: of one that is made inside, each read
+    would have to."""
+    for name in ("__new__", "__init__", *LOOKUPS):
         note_of_class(session, cls, name)
 
 
@@ -216,6 +217,6 @@ def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
 
 
 __all__ = [
-    "LOOKUPS", "note_asked", "note_asked_by", "note_definition", "note_lack", "note_lookups", "note_of_class",
+    "LOOKUPS", "note_asked", "note_asked_by", "note_definition", "note_lack", "note_construction", "note_of_class",
     "note_super",
 ]

@@ -35,6 +35,7 @@ from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
+from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
@@ -218,8 +219,15 @@ def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
     if is_plain_lookup and _class_attribute(type(obj), "__getattr__") is _NOTHING:
         return default(session, obj, name)
     value = _looked_up(lookup, obj, name)
-    if is_external(session, obj) and not written(session, Place("attribute", obj, name)) and (
-            not isinstance(value, _BOUND_ANEW) and not has_traced(value)):
+    found = _class_attribute(type(obj), name)
+    if not is_external(session, obj):
+        note_of_class(session, type(obj), name)
+    if value is found and value is not _NOTHING and name not in unasked(obj, "__dict__", {}):
+        note_attribute_read(session, type(obj), name, value)
+    if isinstance(value, _BOUND_ANEW):
+        note_definition(session, obj, name)
+    elif is_external(session, obj) and not written(session, Place("attribute", obj, name)) and (
+            isinstance(value, torch.Tensor) and not torch_internals.is_fake(value) or not has_traced(value)):
         adopt(session, value)
         key, what = (id(obj), name, "stored"), f"the attribute '{name}' that a {type(obj).__name__} has itself"
         session.guards.add(key, what, lambda: _looked_up(lookup, obj, name), value)
