@@ -29,7 +29,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
 from dy2static.operators.iteration.one_of_several import items_chosen, settled
-from dy2static.operators.iteration.staged_sort import in_order
+from dy2static.operators.iteration.staged_sort import in_order, in_users_order
 from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
 from dy2static.operators.provenance import chosen
 from dy2static.operators.shared.staging import (
@@ -183,8 +183,9 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     items = list(iterate(session, given))
     keys = [_callback(kwargs["key"])(item) for item in items] if kwargs.get("key") is not None else items
     pairs = list(zip(keys, items))
-    users = len(keys) <= _FEW and any(map(user_methods.orders, keys))
-    if users or any(stages(key) or any_staged([key]) for key in keys):
+    if len(keys) <= _FEW and any(map(user_methods.orders, keys)):
+        return in_users_order(session, pairs, bool(kwargs.get("reverse", False)))
+    if any(stages(key) or any_staged([key]) for key in keys):
         return in_order(session, pairs, bool(kwargs.get("reverse", False)))
     return [item for _, item in sorted(pairs, key=lambda pair: pair[0], reverse=kwargs.get("reverse", False))]
 

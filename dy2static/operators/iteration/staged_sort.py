@@ -11,6 +11,7 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.recording.attempt import Attempt
 
 _AT_MOST = 32
 
@@ -30,6 +31,37 @@ def in_order(session: Session, pairs: list[tuple[Any, Any]], reverse: bool) -> l
         for index in range(end):
             pairs[index], pairs[index + 1] = _exchange(session, pairs[index], pairs[index + 1], reverse)
     return [item for _, item in pairs]
+
+
+def in_users_order(session: Session, pairs: list[tuple[Any, Any]], reverse: bool) -> list[Any]:
+    """The same by keys whose class says itself which is less: Python sorts, as long as all answers are known.
+
+    An order that is not total gives what Python's way of sorting makes of it.
+    """
+    with Attempt(session) as tried:
+        asked = [(_Asked(session, key), item) for key, item in pairs]
+        try:
+            return [item for _, item in sorted(asked, key=operator.itemgetter(0), reverse=reverse)]
+        except _NotKnownError:
+            tried.undo()
+    return in_order(session, pairs, reverse)
+
+
+class _NotKnownError(Exception):
+    """Which of two keys is less is only known while the Program runs."""
+
+
+class _Asked:
+    """A key that is compared by converted code."""
+
+    def __init__(self, session: Session, key: Any) -> None:
+        self.session, self.key = session, key
+
+    def __lt__(self, other: _Asked) -> bool:
+        less = truth_of(self.session, traced(self.session, operator.lt, (self.key, other.key), {}))
+        if isinstance(less, Staged):
+            raise _NotKnownError
+        return bool(less)
 
 
 def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse: bool) -> Any:

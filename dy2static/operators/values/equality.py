@@ -6,6 +6,7 @@ Python compares the lengths and then the items, by identity first. A list that g
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import torch
@@ -70,24 +71,41 @@ def equal_rows(session: Session, a: Any, b: Any) -> Any:
 def any_equal(session: Session, container: Any, value: Any) -> Any:
     """``value in container`` for a list, tuple or dict among others."""
     found: Any = False
-    for item in container:
+    items = list(container)
+    for number, item in enumerate(items):
         same = _same(session, item, value)
         if same is True:
             return True
         if same is not False:
             found = same if found is False else session.scalar("or_", found, same)
+            rest = items[number + 1 :]
+            if rest and not all(map(_is_quiet, (*rest, value))):  # Python asks no more once one is equal
+                return if_expr(found, lambda: True, functools.partial(any_equal, session, rest, value))
     return found
 
 
 def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
     found: Any = True
-    for one, other in pairs:
+    for number, (one, other) in enumerate(pairs):
         same = _same(session, one, other)
         if same is False:
             return False
         if same is not True:
             found = same if found is True else session.scalar("and_", found, same)
+            rest = pairs[number + 1 :]
+            if not all(_is_quiet(one) and _is_quiet(other) for one, other in rest):  # nor once two are not
+                return if_expr(found, functools.partial(_all, session, rest), lambda: False)
     return found
+
+
+def _is_quiet(value: Any, depth: int = 0) -> bool:
+    """Whether comparing it runs no user's code and cannot raise."""
+    if isinstance(value, torch.Tensor):
+        return value.dim() == 0 and not value.is_sparse
+    if type(value) in (list, tuple, dict):
+        parts = (*value, *value.values()) if type(value) is dict else value
+        return depth < _DEPTH and all(_is_quiet(part, depth + 1) for part in parts)
+    return not is_users(python_method(value, "__eq__"))
 
 
 def _same(session: Session, one: Any, other: Any) -> Any:
