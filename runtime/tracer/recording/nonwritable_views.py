@@ -48,7 +48,7 @@ def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) ->
     if step.detaches:  # to autograd it is no view
         return ()
     off = session.is_apart(step)
-    if step.name in _UNNOTICED and needs and not off:
+    if step.name in _UNNOTICED:
         made = FixedView(source.storage.value, f"a result of {step.name.split('.')[1]}()", True, False, noticed=False)
         return (*_made(source, source.storage.value, made.output, True, False, False), made)
     several = step.name in _SEVERAL and not off
@@ -172,12 +172,12 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
 
 
 def require_returnable(session: Session, info: TensorInfo) -> None:
-    """Refuse to return a view of which autograd does not know, if its memory was written.
+    """Refuse to return a view of which autograd does not know, if its memory was written and it needs a gradient.
 
     Raises:
         TraceError: D2S222.
     """
-    for fixed in info.fixed:
+    for fixed in info.fixed if info.requires_grad else ():
         if not fixed.noticed and not stale_when(info, fixed, info.storage.value).never:
             _require_noticed(session, fixed)
 
