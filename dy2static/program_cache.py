@@ -240,7 +240,8 @@ class ProgramCache:
         return "a Python argument, a dtype, train/eval or PyTorch's state is another one"
 
     def _numbers(self) -> Varying:
-        """Plain numbers outside the arguments that changed so often that Programs read them at each call."""
+        """Plain numbers outside the arguments that changed so often that Programs read them at each call, and lists of
+        which they only take that they add to them."""
         often = (place for place, count in self._changes.items() if count >= FIXED_NUMBERS)
         return frozenset(often) - self._constant
 
@@ -275,7 +276,10 @@ class ProgramCache:
         varying = self._numbers()
         if varying:
             with contextlib.suppress(Exception):  # they may be needed as plain numbers after all
-                return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying, _less(d, asked)))
+                made = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying, _less(d, asked)))
+                added = {effect.place for effect in made[0].effects}
+                self._constant |= {place for place in varying if place.kind == "added" and place not in added}
+                return made
         found = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
         self._constant |= varying
         return found

@@ -190,7 +190,7 @@ class Specialization:
         inside = [pair for guard in changed for pair in guard.numbers]
         places += [place for place, number in inside
                    if can_be_fact(place.get(), type(number)) and not same_plain(place.get(), number)]  # fmt: skip
-        return places
+        return places + [place for place, length in self.traced.adding if len(place.owner) != length]
 
     def _reached_otherwise(self, arguments: Arguments) -> bool:
         """Whether a container of the arguments is one that the function also finds elsewhere, and was not before; or

@@ -24,6 +24,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
+from dy2static.operators.values.added import added_to
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
 from runtime.tracer.ambient.theirs import theirs
@@ -52,6 +53,12 @@ _EXTENDING = ("extend", "extendleft", "__iadd__")
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
     owner: Any = unasked(f, "__self__")
+    more = added_to(session, owner, f.__name__)
+    if more is not None:
+        return call_builtin(session, getattr(more, f.__name__), args, kwargs)
+    more = added_to(session, args[0], f.__name__) if args and isinstance(f, types.MethodDescriptorType) else None
+    if more is not None:  # list.append(items, x)
+        return call_builtin(session, f, (more, *args[1:]), kwargs)
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
     found = containers.several(owner) if session.has_contents and not isinstance(owner, type) else None

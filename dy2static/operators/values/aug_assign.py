@@ -21,6 +21,7 @@ from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.values import sequence_operators
+from dy2static.operators.values.added import added_to
 from dy2static.operators.values.binary import binary
 from runtime.tracer.values.containers import is_container, opened, several
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
@@ -106,6 +107,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         if type(value) is not tuple and growing.is_growing(value):
             boundary.require_none(session, f"'{op}'", [value, target])
         return _IN_PLACE[op](target, value)
+    more = added_to(session, target, "extend") if op == "+=" else None
+    if more is not None:
+        _traced(session, op, more, value)
+        return target
     if growing.is_growing(target):
         growing.add_in_place(session, target, op, value)
         return target

@@ -57,6 +57,9 @@ class Known:
     escaping: frozenset[str] = frozenset()
     """The user's functions, by file and line, that exceptions leave on some paths only: they hand them on as values."""
 
+    looked_at: frozenset[int] = frozenset()
+    """Lists from outside, by identity, of which more is asked than to take another item."""
+
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 

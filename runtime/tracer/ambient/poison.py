@@ -32,6 +32,8 @@ class Poison:
 
     __slots__ = ()
     text = "<known while the Program runs>"
+    whatever_it_is = False
+    """Whether it stands in a list whose content is no matter: guards compare the list by identity."""
 
     def refuse(self, *args: Any) -> NoReturn:
         """What an operation on it raises.

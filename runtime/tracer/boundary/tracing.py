@@ -106,6 +106,8 @@ class Traced:
     """What PyTorch raises in every run, as the function asks what it does not do for such arguments."""
     generators: list[tuple[int, StandIn]] = field(default_factory=list)
     """What the Program draws from in place of generators among the open values, by their positions there."""
+    adding: list[tuple[Place, int]] = field(default_factory=list)
+    """Lists from outside that each run changes, with how many items they have to have."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -227,6 +229,9 @@ def _trace_once(
     raised = False
     ends_in: BaseException | None = None
     try:
+        for place in session.varying:
+            if place.kind == "added" and id(place.owner) not in session.known.looked_at:
+                open_to_more(session, place.owner)
         with contextlib.ExitStack() as stack:
             for context in trace_contexts:
                 stack.enter_context(context(session))
@@ -308,7 +313,16 @@ def _trace_once(
         frozenset(position for position, given in enumerate(program.inputs) if given.var in session.inputs.no_leaves),
         ends_in,
         stand_ins,
+        session.adding,
     )
+
+
+def open_to_more(session: Session, owner: list[Any]) -> None:
+    """Let a list from outside hold what it held before as one thing at which nothing may look, until the trace ends."""
+    session.externals[id(owner)] = (owner, None)
+    session.journal.note_content(owner)
+    owner[:] = [structure.Before(owner)]
+    session.has_growing = True
 
 
 def _effects(session: Session, outputs: Outputs) -> list[Effect]:
@@ -324,6 +338,12 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if external is None and target is None and place.kind not in ("global", "context"):
             continue
         new = place.get()
+        before = structure.before(new) if place.kind == "content" else None
+        if before is not None:
+            if before.added:
+                outputs.location = session.journal.first_stores.get(Place("content", before.added))
+                effects.append(Effect(Place("added", place.owner), outputs.tree(before.added), None, outputs.location))
+            continue
         changed = place.kind == "content" and containers.several(place.owner) is not None
         if place in session.facts and new is session.facts[place][1]:
             continue
@@ -334,6 +354,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
+            if type(place.owner) is list:
+                session.adding.append((Place("added", place.owner), len(old)))
         outputs.location = session.journal.first_stores.get(place)
         placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
         effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))

@@ -57,10 +57,11 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere converted code can store: an object's attribute, a container's whole content, a global name, a
-    context variable; and where a number may be that each call reads anew: an item of a list or dict, too."""
+    """Somewhere converted code can store: an object's attribute, a container's whole content, what is added to a list,
+    a global name, a context variable; and where a number may be that each call reads anew: an item of a list or dict,
+    too."""
 
-    kind: str  # "attribute" | "content" | "item" | "global" | "context"
+    kind: str  # "attribute" | "content" | "added" | "item" | "global" | "context"
     owner: Any
     name: Any = ""
 
@@ -116,6 +117,8 @@ class Place:
             self.owner[self.name] = value
         elif self.kind == "context":
             set_variable(self.owner, value)
+        elif self.kind == "added":
+            self.owner.extend(value)
         else:
             _set_content(self.owner, value)
 

@@ -108,6 +108,7 @@ FIELDS: dict[str, str] = {
     "constructing": ITEMS,
     "loop_options": ITEMS,
     "varying": VALUE,
+    "adding": KEPT,  # filled when the trace is done
     "may_be_for_one_call": VALUE,
     "ahead": VALUE,
     "facts": ITEMS,

@@ -247,7 +247,9 @@ class Session:
         self.loop_options: list[Any] = []
         """Options of loops whose blocks the trace is in, innermost last."""
         self.varying: frozenset[Place] = frozenset()
-        """Places whose plain number is an input of the Program, not a guard."""
+        """Places whose plain number is an input of the Program, not a guard; lists that are only to be added to."""
+        self.adding: list[tuple[Place, int]] = []
+        """Lists from outside that the trace changed, with how many items they had."""
         self.may_be_for_one_call = True
         """Whether the caller has a use for a Program that answers the call at hand only."""
         self.ahead = Ahead()

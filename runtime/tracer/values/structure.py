@@ -19,6 +19,8 @@ from runtime import torch_internals
 from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
 from runtime.tracer.ambient import objects, state
+from runtime.tracer.ambient.calls import Known as FoundOut
+from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -154,6 +156,29 @@ class Row(Growing):
         return self.read().lost
 
 
+class Before(Growing):
+    """What a list from outside holds in a trace that only adds to it, as its only item.
+
+    ``added``: what the trace adds, an ordinary list. Whoever asks what the list holds begins the trace again, without.
+    """
+
+    __slots__ = ("added", "owner")
+    whatever_it_is = True
+
+    def __init__(self, owner: list[Any]) -> None:
+        self.owner = owner
+        self.added: list[Any] = []
+
+    def look(self) -> NoReturn:
+        """Begin the trace again."""
+        raise Restart(FoundOut(looked_at=frozenset((id(self.owner),))))
+
+
+def before(value: object) -> Before | None:
+    """What stands in a list that the trace only adds to."""
+    return value[0] if type(value) is list and len(value) == 1 and type(value[0]) is Before else None
+
+
 def row_of(value: object) -> Row | Held | None:
     """The row that a list, dict or object is, if others hold it by reference."""
     if isinstance(value, list):
@@ -179,6 +204,8 @@ def growing(value: object) -> Growing | None:
     items = _items(value)
     if not any(isinstance(item, Growing) for item in items):
         return None
+    if type(items[0]) is Before:
+        items[0].look()
     if len(items) > 1:  # made by Python's own +
         if any(type(item) is Row for item in items):  # it may have been changed since
             _read_as_item()
