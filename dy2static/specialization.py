@@ -190,6 +190,8 @@ class Specialization:
         inside = [pair for guard in changed for pair in guard.numbers]
         places += [place for place, number in inside
                    if can_be_fact(place.get(), type(number)) and not same_plain(place.get(), number)]  # fmt: skip
+        if self.traced.uses:  # a trace that is given up would count what caches were asked
+            return places
         return places + [place for place, length in self.traced.adding if len(place.owner) != length]
 
     def _reached_otherwise(self, arguments: Arguments) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.calling import Options, prepare
+from runtime.calling.backends import choose_backend
 from runtime.calling.callee import taken
 from runtime.calling.takeover import TAKE_OVER
 from runtime.errors import SignatureError, StorageError
@@ -35,7 +36,7 @@ class Predictor:
     Args:
         path: What was given to ``save``.
         method: The saved method to run, in its Program for ``eval()`` without gradients.
-        backend: The executor: "interpreter" (as without it), "c", "auto", "cuda".
+        backend: The executor: "interpreter", "c", "auto", "cuda"; without it as for ``load``.
         warm_up: Inputs to run before the first request, or several such: compilers and caches are then ready. With
             "auto", so often that C has taken over.
         max_batch: Requests that wait at the same time run as one, of at most so many rows. Only for models of which
@@ -77,7 +78,7 @@ class Predictor:
         self._views = dict(variant.views)
         self._places = {var: place for place, var in enumerate(program.block.args)}
         exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
-        backend = "interpreter" if backend is None else backend
+        backend = choose_backend(backend)
         self._runner = prepare(program, Options(backend=backend, exceptions=exceptions, views=list(variant.views)))
         self._counters = Counters()
         self._lock = threading.Condition()

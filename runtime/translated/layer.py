@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.autodiff import gradient_path
+from runtime.calling.report import Compiled, compiled
 from runtime.errors import SignatureError, TraceError
 from runtime.executor.limits import Limits
 from runtime.storage.artefact import (
@@ -38,7 +39,7 @@ from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments, flatten, follow
 from runtime.translated.fitting import check_conversion, check_memory, choose
 from runtime.translated.located import located
-from runtime.translated.running import callee, device_of
+from runtime.translated.running import callee, device_of, prepared
 
 
 class Part(torch.nn.Module):
@@ -68,9 +69,13 @@ class TranslatedLayer(torch.nn.Module):
     against what was saved (SignatureError); gradients flow as through the original.
     """
 
-    def __init__(self, artefact: Artefact, autograd: str = "program", limits: Limits | None = None) -> None:
+    def __init__(
+        self, artefact: Artefact, autograd: str = "program", limits: Limits | None = None,
+        backend: str = "interpreter",
+    ) -> None:  # fmt: skip
         super().__init__()
         self._limits = limits
+        self._backend = backend
         self._metadata = artefact.metadata
         self.original_type_name = artefact.name
         self._methods = artefact.methods
@@ -141,6 +146,12 @@ class TranslatedLayer(torch.nn.Module):
         self.signature(method)
         return [variant.program for variant in self._variants(self._methods[method])]
 
+    @property
+    def compiled(self) -> list[Compiled]:
+        """How each Program runs that has been called; ``print(*layer.compiled)`` says it."""
+        variants = [one for method in self._methods.values() for one in method.all()]
+        return [compiled(one.runner, self._backend) for one in prepared(variants, self._limits, self._backend)]
+
     @located
     def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = self.signature(name)
@@ -164,7 +175,7 @@ class TranslatedLayer(torch.nn.Module):
         inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
         check_memory(variant.program, inputs, params)
         stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
-        ready = callee(variant, device_of([*inputs, *params]), self._limits)
+        ready = callee(variant, device_of([*inputs, *params]), self._limits, self._backend)
         with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
             return ready.call(arguments, inputs, params, stores)
 

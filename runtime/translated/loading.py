@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff import choose_autograd
+from runtime.calling.backends import choose_backend
 from runtime.executor.limits import Limits
 from runtime.storage.files import read_artefact, read_state, write_artefact
 from runtime.storage.metadata import checked_metadata
@@ -20,7 +21,7 @@ from runtime.translated.located import located
 @located
 def load(
     path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None,
-    autograd: str = "program", limits: Limits | None = None,
+    autograd: str = "program", limits: Limits | None = None, backend: str | None = None,
 ) -> TranslatedLayer:  # fmt: skip
     """A layer or function that was saved, in eval mode. Nothing is unpickled, and no module of the user's is imported.
 
@@ -31,18 +32,25 @@ def load(
         autograd: ``"eager"``: operators run one by one under PyTorch's autograd, as with ``to_static``.
         limits: What the file may ask of the process, when it is loaded and in each run, for files that are not trusted:
             ``Limits(max_bytes=1 << 30, max_iterations=100_000)``. With ``max_bytes`` each operator
-            takes about a tenth of a millisecond more.
+            takes about a tenth of a millisecond more. Only the interpreter keeps to them.
+        backend: Who runs its Programs, for inference and training: ``"interpreter"``, ``"c"``, ``"auto"`` or
+            ``"cuda"``, as with ``to_static``. Without it the environment variable ``DY2STATIC_BACKEND``, else the
+            interpreter.
 
     Errors raised: StorageError if there is no such file, it is damaged or foreign, uses operators not allowed, or asks
-    for more than ``limits`` allow (also from calls of the layer); ValueError for another ``autograd``.
+    for more than ``limits`` allow (also from calls of the layer); ValueError for another ``autograd`` or ``backend``,
+    or for ``limits`` with a backend that does not keep to them.
     """
     if isinstance(allow, str):
         raise TypeError(f"allow takes a list of names, not the string {allow!r}")
     autograd = choose_autograd(autograd)
     if limits is not None and not isinstance(limits, Limits):
         raise TypeError(f"limits takes Limits(...), not {limits!r}")
+    chosen = choose_backend(backend if limits is None or backend is not None else "interpreter")
+    if limits is not None and chosen != "interpreter":
+        raise ValueError(f"limits are kept by the interpreter alone, not by backend {chosen!r}; leave one of them out")
     most = None if limits is None else limits.max_bytes
-    return TranslatedLayer(read_artefact(path, allow, device, most), autograd, limits)
+    return TranslatedLayer(read_artefact(path, allow, device, most), autograd, limits, chosen)
 
 
 @located

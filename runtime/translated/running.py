@@ -18,26 +18,34 @@ from runtime.storage.trees import at_path, records
 from runtime.storage.types import OBJECTS, exception_class, record_class
 
 _lock = threading.Lock()
-_ready: weakref.WeakKeyDictionary[Variant, dict[tuple[str, Limits | None], Callee]] = weakref.WeakKeyDictionary()
+_ready: weakref.WeakKeyDictionary[Variant, dict[tuple[str, Limits | None, str], Callee]] = weakref.WeakKeyDictionary()
 
 
-def callee(variant: Variant, device: str, limits: Limits | None = None) -> Callee:
+def callee(
+    variant: Variant, device: str, limits: Limits | None = None, backend: str = "interpreter"
+) -> Callee:
     """The variant made ready; ``device``: where its tensors are now, if all are there.
 
     What was explicitly put on the device where all tensors were when it was saved is put on the device of the call.
     """
     device = device if variant.device and device else variant.device
-    key = (device, limits)
+    key = (device, limits, backend)
     found = _ready.get(variant, {}).get(key)
     if found is None:
         with _lock:
             found = _ready.setdefault(variant, {}).get(key)
             if found is None:
-                found = _ready[variant][key] = _prepare(variant, device, limits)
+                found = _ready[variant][key] = _prepare(variant, device, limits, backend)
     return found
 
 
-def _prepare(variant: Variant, device: str, limits: Limits | None) -> Callee:
+def prepared(variants: Sequence[Variant], limits: Limits | None, backend: str) -> list[Callee]:
+    """Those of the variants that have been made ready for such calls, on any device."""
+    found = [(key, ready) for variant in variants for key, ready in list(_ready.get(variant, {}).items())]
+    return [ready for key, ready in found if key[1:] == (limits, backend)]
+
+
+def _prepare(variant: Variant, device: str, limits: Limits | None, backend: str) -> Callee:
     program = variant.program
     if device != variant.device:
         program = replace(program, block=on_device(program.block, torch.device(variant.device), torch.device(device)))
@@ -45,7 +53,7 @@ def _prepare(variant: Variant, device: str, limits: Limits | None) -> Callee:
     exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
     return Callee(
         program,
-        prepare(program, Options(exceptions=exceptions, views=list(variant.views), limits=limits)),
+        prepare(program, Options(backend, exceptions, list(variant.views), limits=limits)),
         classes_of(variant, trees),
         dict(variant.views),
         {id(at_path(trees, result)): argument for result, argument in variant.same},
