@@ -17,7 +17,7 @@ from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.staging import Choice, Session, distribute, python_method
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from runtime.tracer.ambient.theirs import theirs
 
 NOT_USERS: Any = object()
@@ -61,13 +61,14 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     if first is None and second is None:
         return NOT_USERS
     grown = holds_grown(session, a, b)
-    if not grown and not is_users(first) and not is_users(second):
-        return NOT_USERS
     kinds = type(a), type(b)
+    of_number = isinstance(a, Staged) and second is not None and issubclass(kinds[1], a.python_type)
+    if not grown and not is_users(first) and not is_users(second) and not of_number:
+        return NOT_USERS
     tries = [(first, a, b), (second, b, a)]
     if kinds[0] is kinds[1] and op not in _COMPARISONS:
         del tries[1]
-    elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]) and (
+    elif of_number or second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]) and (
             op in _COMPARISONS or second is not _method(a, reflected)):
         tries.reverse()  # the derived class has another method, or it is a comparison
     elif first is None and kinds[0] not in _SEQUENCES and not (kinds[0] in _TEXTS and op in ("+", "*")):

@@ -23,7 +23,14 @@ from dy2static.operators.provenance.provenance import (
     note_space_read,
 )
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
-from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
+from dy2static.operators.values import (
+    number_keys,
+    str_format,
+    str_join,
+    traced_attribute,
+    traced_compare,
+    traced_subscript,
+)
 from dy2static.operators.values.added import added_to
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
@@ -143,9 +150,15 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = (*(tensor_keys.own_items(session, arg) for arg in args[:1]), *args[1:])
     if isinstance(owner, (set, frozenset)) and name in _OF_ITEMS:
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
-    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
-        raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
-                            hint="Index a list with a single int, or use a tensor and index that.")
+    if isinstance(owner, (dict, set, frozenset)) and name == "__contains__" and len(given) == 1 and not kwargs:
+        return traced_compare.contains(session, owner, given[0])
+    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
+        if name == "get" and len(given) < 3 and not kwargs:
+            default = given[1] if len(given) > 1 else None
+            return number_keys.get(session, owner, given[0], default, traced_subscript.read)
+        raise number_keys.refusal(session, "a key of", owner)
+    if isinstance(owner, dict) and name == "__getitem__" and len(given) == 1 and isinstance(given[0], Staged):
+        return number_keys.item(session, owner, given[0], lambda session, obj, key: dict.__getitem__(obj, key))
     if isinstance(owner, str) and name == "format":
         values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         if str_format.is_staged(owner, values, kwargs):

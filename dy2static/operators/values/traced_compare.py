@@ -40,6 +40,7 @@ from runtime.tracer.values.open_generators import require_told_apart
 
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()))
 
 
 def contains(session: Session, container: Any, value: Any) -> Any:
@@ -71,6 +72,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
                    if type(one) not in _PLAIN_ITEMS)
             or session.has_contents and any(isinstance(item, set) and equality.is_open(item) for item in container)):
         return equality.any_equal(session, container, value)
+    if isinstance(value, Staged) and isinstance(container, _VIEWS):
+        return _any_equal(session, list(container), value)
     if isinstance(container, _CONTAINERS) and _compares(value, container):
         return _any_equal(session, container, value)
     if isinstance(value, Staged) and isinstance(container, (str, bytes)):

@@ -39,7 +39,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
-from dy2static.operators.values import sequence_operators, tensor_index, traced_compare
+from dy2static.operators.values import number_keys, sequence_operators, tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -107,7 +107,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if any_staged([key]) and isinstance(obj, deque):
         growing.require_key(deque(), key)  # it has no slices
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
-        raise _refuse_key(session, obj, "a slice or key of")
+        raise number_keys.refusal(session, "a slice or key of", obj)
     if obj is os.environ:
         obj = WatchedEnvironment(session)
     if type(obj) is dict and namespace_owner(session, obj) is not None:
@@ -213,11 +213,11 @@ def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
             for position, value in enumerate(items):
                 note_item_read(session, obj, position, value)
         return _choose(session, items, key, type(obj).__name__)
-    if isinstance(obj, dict):
-        raise _refuse_key(session, obj, "a key of")
     method = python_method(obj, "__getitem__")
     if method is not None:
         return call(method, obj, key)
+    if isinstance(obj, dict):
+        return number_keys.item(session, obj, key, read)
     return obj[key]
 
 
@@ -244,12 +244,6 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
             "exception": "IndexError", "message": f"{name} index out of range"})
     require_uncaught_type(session, IndexError)
     return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
-
-
-def _refuse_key(session: Session, obj: Any, what: str) -> Exception:
-    return session.error(
-        f"{what} a {type(obj).__name__} is a number that is only known while the Program runs", code="D2S265",
-        hint="Index a list with a single int, or use a tensor and index that.")
 
 
 def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
@@ -332,7 +326,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
         if isinstance(obj, (tuple, deque)):
             growing.require_key(type(obj)(), key, operator.setitem, ())  # a tuple has no place to write
-        raise _refuse_key(session, obj, "a slice or key of")
+        raise number_keys.refusal(session, "a slice or key of", obj)
     _require_module(session, obj)
     method = python_method(obj, "__setitem__")
     if method is not None:
@@ -397,7 +391,7 @@ def delete(session: Session, obj: Any, key: Any) -> None:
             growing.require_key(type(obj)(), key, operator.delitem)  # a tuple has nothing to delete
         if sequence_operators.delete(session, obj, key):
             return
-        raise _refuse_key(session, obj, "an item deleted from")
+        raise number_keys.refusal(session, "an item deleted from", obj)
     _require_module(session, obj)
     method = python_method(obj, "__delitem__")
     if method is not None:

@@ -7,6 +7,7 @@ Every operation on one is a scalar Operator with Python's exact semantics; nothi
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -311,6 +312,29 @@ def wrap(var: Variable, sym: Any = None) -> Staged:
 def python_type(value: object) -> type:
     """``type(value)`` as eager Python would see it."""
     return value.python_type if isinstance(value, Staged) else type(value)
+
+
+def without_class(value: Any, name: str) -> Any:
+    """A number or string of a class derived from Python's own as a plain one, which is what an operator makes of it:
+    a member of an ``IntEnum``. NumPy's have operators of their own.
+
+    Raises:
+        TraceError: D2S262, the class has another operator, written in Python (``IntFlag``).
+    """
+    if type(value) in _PLAIN or not isinstance(value, _BASES) or isinstance(value, numpy.generic):
+        return value
+    operator_name = name.rstrip("_")
+    for one in (f"__{operator_name}__", f"__r{operator_name}__"):
+        if isinstance(getattr(type(value), one, None), types.FunctionType):
+            raise state.current().error(
+                f"an operator of {type(value).__name__} and a Python number that is only known while the Program runs",
+                hint="Use its value: int(...), or .value.", code="D2S262")
+    base = next(cls for cls in _BASES if isinstance(value, cls))
+    return base.__str__(value) if base is str else base.__pos__(value)
+
+
+_PLAIN = frozenset((bool, int, float, complex, str))
+_BASES: tuple[Any, ...] = (int, float, complex, str)
 
 
 def kind_of(value: object) -> str | None:

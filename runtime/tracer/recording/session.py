@@ -563,6 +563,7 @@ class Session:
             return choices.spread(self, list(args), lambda given: self.scalar(name, *given))
         kinds = []
         operands = []
+        args = tuple(scalars.without_class(arg, name) for arg in args)
         for arg in args:
             kinds.append(scalars.kind_of(arg) or "none")
             operands.append(self.operand(arg))

@@ -1,0 +1,106 @@
+"""Items of a dict under a number that only the run knows: one of those that are there, or none."""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.constructs.user_methods import is_users
+from dy2static.operators.provenance.provenance import CONTAINERS
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, python_method
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.python_state.held import held_in
+
+_AT_MOST = 256
+Read = Callable[[Session, Any, Any], Any]
+
+
+def item(session: Session, obj: dict[Any, Any], key: Staged, read: Read) -> Any:
+    """``obj[key]``; ``read`` reads the item of a plain key.
+
+    Raises:
+        TraceError: D2S265, a key is none of Python's own kinds, or the dict would get the key.
+    """
+    missing = python_method(obj, "__missing__")
+    if missing is not None:
+        return _chosen(session, obj, key, read, lambda: call(missing, obj, key))
+    if isinstance(obj, defaultdict) and obj.default_factory is not None:
+        raise session.error(
+            "whether a number becomes a key of a defaultdict is only known while the Program runs", code="D2S265",
+            hint="Use get(), or add the keys before.")
+    if isinstance(obj, Counter):
+        return _chosen(session, obj, key, read, lambda: 0)
+
+    def fail() -> Any:
+        raise KeyError(key)
+
+    return _chosen(session, obj, key, read, fail)
+
+
+def get(session: Session, obj: dict[Any, Any], key: Staged, default: Any, read: Read) -> Any:
+    """``obj.get(key, default)``."""
+    return _chosen(session, obj, key, read, lambda: default)
+
+
+def _chosen(session: Session, obj: dict[Any, Any], key: Staged, read: Read, other: Callable[[], Any]) -> Any:
+    keys = _numbers(session, obj, key)
+    place: Any = len(keys)
+    for position, one in enumerate(keys):
+        place = session.scalar("select", session.scalar("eq", key, one), position, place)
+    if not keys:
+        return other()
+    if all(isinstance(obj[one], CONTAINERS) for one in keys):  # they stay themselves, so that they can be changed
+        ended: list[Any] = []
+
+        def without() -> Any:
+            ended.append(other())
+            return None
+
+        tracer_cond.cond(session, place < len(keys), lambda: None, without, NO_NAMES)
+        if not ended:  # there is no other item: it raises
+            return Choice(place, tuple(read(session, obj, one) for one in keys))
+        if isinstance(ended[0], CONTAINERS):
+            return Choice(place, (*(read(session, obj, one) for one in keys), ended[0]))
+    paths: list[Callable[[], Any]] = [_path(session, obj, one, read) for one in keys]
+    return tracer_cond.switch(session, place, [*paths, other], NO_NAMES)
+
+
+def _path(session: Session, obj: Any, key: Any, read: Read) -> Callable[[], Any]:
+    return lambda: read(session, obj, key)
+
+
+def _numbers(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
+    """The keys that may be equal to a number.
+
+    Raises:
+        TraceError: D2S265.
+    """
+    if held_in(obj) is not None or key.kind not in ("int", "bool", "float") or len(obj) > _AT_MOST:
+        raise refusal(session, "a key of", obj)
+    found = []
+    for one in obj:
+        if type(one) in (int, float, bool) or isinstance(one, enum.IntEnum):
+            found.append(one)
+        elif not isinstance(one, _NO_NUMBERS) and is_users(python_method(one, "__eq__")) or (
+                isinstance(one, (int, float, complex))):  # fmt: skip
+            raise refusal(session, "a key of", obj)
+    return found
+
+
+_NO_NUMBERS = (str, bytes, type(None), tuple, frozenset, type, types.FunctionType, torch.dtype, torch.device)
+
+
+def refusal(session: Session, what: str, obj: Any) -> Exception:
+    """The located error, to be raised."""
+    return session.error(
+        f"{what} a {type(obj).__name__} is a number that is only known while the Program runs", code="D2S265",
+        hint="Index a list with a single int, or use a tensor and index that.")
+
+
+__all__ = ["get", "item", "refusal"]
