@@ -103,6 +103,21 @@ def stage_items(session: Session, container: Any) -> None:
                 session.guards.pin(container)  # another one in its place would have another number
 
 
+def is_zero(session: Session, number: Any) -> bool | None:
+    """Whether the number of a fact is 0, which is guarded; None for anything else.
+
+    Code asks it of numbers that hardly ever become 0 (``if momentum != 0:``): a Program for each answer is smaller than
+    one with branches for both.
+    """
+    place = next((place for place, (_, staged) in session.facts.items() if staged is number), None)
+    if place is None:
+        return None
+    found = bool(session.journal.frames[0][place] == 0)
+    session.guards.add_test(
+        (place, "zero"), f"whether {place.describe()} is 0", lambda: bool(place.get() == 0) is found)
+    return found
+
+
 def holds_facts(session: Session, value: Any) -> bool:
     """Whether a value is, or holds, the number of a fact."""
     if isinstance(value, Staged):
@@ -113,5 +128,6 @@ def holds_facts(session: Session, value: Any) -> bool:
 
 
 __all__ = [
-    "Fact", "can_be_fact", "holds_facts", "number_input", "number_tensor", "numbers_inside", "stage", "stage_items",
+    "Fact", "can_be_fact", "holds_facts", "is_zero", "number_input", "number_tensor", "numbers_inside", "stage",
+    "stage_items",
 ]  # fmt: skip

@@ -48,7 +48,7 @@ from runtime.tracer.memory.storage_table import (
 from runtime.tracer.numbers import powers, scalars
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.sizes import Sizes
-from runtime.tracer.python_state.facts import Fact
+from runtime.tracer.python_state.facts import Fact, is_zero
 from runtime.tracer.python_state.guards import GuardSet
 from runtime.tracer.python_state.journal import Journal, Place
 from runtime.tracer.values import choices
@@ -561,6 +561,15 @@ class Session:
         """Apply a scalar operator to staged and plain Python values; the staged result."""
         if choices.held_choice(args) is not None:
             return choices.spread(self, list(args), lambda given: self.scalar(name, *given))
+        if self.facts and name in ("eq", "ne"):
+            for one, other in (args, args[::-1]):
+                zero = is_zero(self, one) if type(other) in (int, float) and other == 0 else None
+                if zero is not None:
+                    return zero is (name == "eq")
+        if self.facts and name == "bool":
+            zero = is_zero(self, args[0])
+            if zero is not None:
+                return not zero
         kinds = []
         operands = []
         args = tuple(scalars.without_class(arg, name) for arg in args)
