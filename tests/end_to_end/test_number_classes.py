@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,21 @@ class Own(int):
         return "less"
 
 
+@functools.singledispatch
+def by_class(value: Any) -> Any:
+    return "other"
+
+
+@by_class.register
+def _(value: int) -> Any:
+    return value + 1
+
+
+@by_class.register
+def _(value: float) -> Any:
+    return value * 2
+
+
 def n(x: Any) -> int:
     return int(x.sum())
 
@@ -82,6 +99,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "shown": lambda x: (f"{n(x) + Level.HIGH}", str(Level.HIGH), f"{Level.HIGH}"),
     "math": lambda x: (math.gcd(n(x), Level.HIGH), math.fmod(n(x), Real(4.0)), math.pow(n(x), Level.HIGH),
                        math.atan2(n(x), Whole(3)), math.copysign(Real(2.0), n(x))),
+    "parts": lambda x: (n(x).__class__, n(x).numerator, n(x).denominator, (n(x) > 0).numerator, by_class(n(x)),
+                        by_class(float(x.detach().sum()))),
     "numpy": lambda x: (n(x) + 0, np.float64(2.0) * 3),
 }  # fmt: skip
 INPUTS = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-1.0, -2.0, -3.0]), torch.tensor([0.5, -0.25, 0.1])]
@@ -94,6 +113,11 @@ def test_as_eager(name: str, gradient: bool, tmp_path: Path) -> None:
     static = check(FUNCTIONS[name], *calls)
     if name in ("compared", "arithmetic", "ints", "floats", "tensors", "indices", "math"):
         check_saved(FUNCTIONS[name], static, tmp_path / "numbers.d2s", *calls)
+
+
+def test_text_that_a_callback_gives_to_c_code() -> None:
+    with pytest.raises(TraceError, match=r"D2S210.*sub\(\)"):
+        to_static(lambda x: re.sub("a", lambda found: str(n(x)), "abc"))(INPUTS[0])
 
 
 @pytest.mark.parametrize("function", [lambda x: n(x) & Flag.A, lambda x: Flag.B | n(x)])

@@ -193,7 +193,8 @@ def _call_unconverted(
         try:
             result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
-            if home != "the standard library" or not any_staged([args, kwargs]):
+            named = "Staged" in str(error)  # what a function that it calls gave
+            if home != "the standard library" or not (named or any_staged([args, kwargs])):
                 raise
             raise chosen.refusal(session, f) from error
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))

@@ -103,6 +103,10 @@ def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwa
 def _of_number(session: Session, obj: Staged, name: str) -> Any:
     if not hasattr(obj.python_type, name):
         raise AttributeError(f"'{obj.kind}' object has no attribute '{name}'")
+    if name == "__class__":
+        return obj.python_type
+    if name in ("numerator", "denominator"):
+        return session.scalar("int", obj) if name == "numerator" else 1
     if name.startswith("__") or name in ("var", "sym", "kind") or not hasattr(type(obj), name):
         raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
                             hint="Use arithmetic, comparisons or conversions.", code="D2S262")
