@@ -56,6 +56,9 @@ _CHOOSES = ("aten.scaled_dot_product_attention.default",)
 _WITH_HISTORY = ("grad.leaf", "grad.named")
 """Operators whose results have a history under autograd although no argument has one."""
 
+BIG = 65_536
+"""Elements of an argument from which on a backward Program is faster than torch's autograd in straight lines."""
+
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
@@ -83,13 +86,16 @@ def choose_autograd(name: Any) -> str:
 
 class Runner:
     """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator. ``takeover``:
-    another executor runs what needs no such autograd, after some calls. ``unwatched``: the passes for that."""
+    another executor runs what needs no such autograd, after some calls. ``unwatched``: the passes for that.
+    ``interpreted``: whether ``compile`` calls operators one by one: torch's autograd, written in C++, is then the
+    faster one for small tensors where no branch or loop is."""
 
     def __init__(
         self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False,
-        takeover: Takeover | None = None, unwatched: PassManager | None = None,
+        takeover: Takeover | None = None, unwatched: PassManager | None = None, interpreted: bool = False,
     ) -> None:
         self.eager = eager
+        self.straight = interpreted and _is_straight(program)
         self.takeover = takeover
         self.unwatched = unwatched or PassManager(())
         self.program = program
@@ -196,7 +202,9 @@ class Runner:
             yield from runner.running()
 
     def halves(self, arguments: Sequence[Any]) -> Runs | None:
-        """The compiled halves for such arguments; None where torch's autograd has to do it."""
+        """The compiled halves for such arguments; None where torch's autograd has to do it, or is faster."""
+        if self.straight and not self._is_big(arguments):
+            return None
         casting = self.casting  # another thread's backward may change it
         key = self._halves_key(arguments, casting)
         if not all(self._is_used(arguments, index, key) for index in self._state(arguments)):
@@ -207,6 +215,11 @@ class Runner:
         if found is not None and found.derivative.unsure and _has_hooks(arguments, found.derivative.unsure):
             return None  # autograd calls hooks where a node gives None; eager's graph does not lead there
         return found
+
+    def _is_big(self, arguments: Sequence[Any]) -> bool:
+        """Whether the call has so much data that writing over what is dead pays (``benchmarks/straight.py``)."""
+        inputs = arguments[: len(arguments) - len(self.program.params)]
+        return any(isinstance(one, torch.Tensor) and one.numel() >= BIG for one in inputs)
 
     def _made_halves(self, arguments: Sequence[Any], casting: Casting) -> Runs | None:
         with self._lock:
@@ -298,6 +311,15 @@ class Runner:
         except _NO_PROGRAM:
             return None
         return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched)
+
+
+def _is_straight(program: Program) -> bool:
+    """Whether no operator has Blocks: none is a branch or loop, none writes in place.
+
+    A written argument is no ancestor of what is computed from it under torch's autograd, as its memory is the caller's;
+    and a backward Program names the line that overwrote what it needs.
+    """
+    return not program.writes and not any(op.blocks for op in program.block.ops)
 
 
 class _Missing:

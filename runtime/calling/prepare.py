@@ -62,7 +62,8 @@ def prepare(program: Program, options: Options) -> Runner:
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
     return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
-                  unwatched=PassManager(chosen_unwatched(strategy)))  # fmt: skip
+                  unwatched=PassManager(chosen_unwatched(strategy)),
+                  interpreted=options.backend == "interpreter")  # fmt: skip
 
 
 __all__ = ["Options", "prepare"]

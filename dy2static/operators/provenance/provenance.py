@@ -439,18 +439,34 @@ def note_modules(session: Session, root: torch.nn.Module) -> None:
         for module in filter(_has_parts, list(root.modules())):
             note_module(session, module)
         if id(root) not in memo(session).created:
-            shared = _shared_tensors(root)
-            session.guards.add_test(
-                (id(root), "<shared>"), f"which parameters of {type(root).__name__} are one",
-                lambda: _shared_tensors(root) == shared)
+            modules = list(filter(_has_parts, root.modules()))  # each has a guard of its own for its parts
+            session.guards.add_test((id(root), "<shared>"), f"which parameters of {type(root).__name__} are one",
+                                    _are_shared_as_now(modules))
 
 
-def _shared_tensors(root: torch.nn.Module) -> list[tuple[int, int]]:
-    """Which of the parameters and buffers inside a module are one: the places of the first and of a later one."""
+def _are_shared_as_now(modules: list[torch.nn.Module]) -> Callable[[], bool]:
+    """A test of which of the parameters and buffers of modules are one tensor."""
+    shared = _shared(_tensors_of(modules))
+    if shared:
+        return lambda: _shared(_tensors_of(modules)) == shared
+
+    def none_is() -> bool:
+        tensors = _tensors_of(modules)
+        return len(set(tensors)) == len(tensors)
+
+    return none_is
+
+
+def _tensors_of(modules: list[torch.nn.Module]) -> list[int]:
+    """The identities of all parameters and buffers, in order."""
+    found = [id(one) for module in modules for one in module._parameters.values() if one is not None]
+    return found + [id(one) for module in modules for one in module._buffers.values() if one is not None]
+
+
+def _shared(tensors: list[int]) -> list[tuple[int, int]]:
+    """The places of a first tensor and of a later one that is the same."""
     places: dict[int, int] = {}
-    slots = (slot for module in filter(_has_parts, root.modules()) for slot in (module._parameters, module._buffers))
-    tensors = (one for slot in slots for one in slot.values() if one is not None)
-    found = ((places.setdefault(id(one), place), place) for place, one in enumerate(tensors))
+    found = ((places.setdefault(one, place), place) for place, one in enumerate(tensors))
     return [(first, place) for first, place in found if first != place]
 
 

@@ -1,0 +1,101 @@
+"""Who gives the gradient of a Program without branches and loops: torch's autograd where it is faster, as in eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from dy2static import to_static
+from runtime.autodiff import node
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "BIG", 65_536)
+
+
+def product(x: Any, w: Any) -> Any:
+    return torch.tanh(x @ w).sum()
+
+
+def with_a_branch(x: Any, w: Any) -> Any:
+    y = x @ w
+    return y.sum() if y.mean() > 0 else -y.sum()
+
+
+def with_a_loop(x: Any, w: Any) -> Any:
+    while x.norm() < 10:
+        x = x + x @ w
+    return x.sum()
+
+
+def with_a_write(x: Any, w: Any) -> Any:
+    y = x @ w
+    y.mul_(2)
+    return y.sum()
+
+
+def of_an_argument(x: Any, w: Any) -> Any:
+    y = x * 2
+    y += w.sum()
+    return y.sum()
+
+
+def tensors(size: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(size, 4, requires_grad=True), torch.rand(4, 4, requires_grad=True)
+
+
+@pytest.mark.parametrize("size, name", [(3, "SumBackward0"), (20_000, "ProgramNodeBackward")])
+def test_the_size_of_the_arguments_chooses(size: int, name: str) -> None:
+    static = to_static(product, backend="interpreter")
+    for _ in range(3):
+        x, w = tensors(size)
+        found = static(x, w)
+        found.backward()
+        assert type(found.grad_fn).__name__ == name
+        other, v = tensors(size)
+        product(other, v).backward()
+        assert torch.equal(x.grad, other.grad) and torch.equal(w.grad, v.grad)  # type: ignore[arg-type]
+
+
+def test_each_call_chooses_anew() -> None:
+    static = to_static(product, backend="interpreter")
+    names = [type(static(*tensors(size)).grad_fn).__name__ for size in (3, 3, 20_000, 20_000, 4, 20_001, 3)]
+    assert [name == "ProgramNodeBackward" for name in names] == [False, False, True, True, False, True, False]
+
+
+@pytest.mark.parametrize("function", [with_a_branch, with_a_loop, with_a_write, of_an_argument],
+                         ids=lambda one: one.__name__)  # fmt: skip
+def test_branches_loops_and_writes_have_backward_programs(function: Callable[..., Any]) -> None:
+    found = to_static(function, backend="interpreter")(*tensors())
+    assert type(found.grad_fn).__name__ == "ProgramNodeBackward"
+
+
+def test_the_graph_is_eagers() -> None:
+    static: Any = to_static(lambda x, w: ((c := x * 3), c[:1], w * 2), backend="interpreter")
+    x, w = tensors()
+    c, view, other = static(x, w)
+    assert view._is_view() and [type(one.grad_fn).__name__ for one in (c, other)] == ["MulBackward0"] * 2
+    view.mul_(torch.ones(1, requires_grad=True))
+    assert type(c.grad_fn).__name__ == "CopySlices"
+
+
+def test_files_and_retained_graphs(tmp_path: Path) -> None:
+    static = to_static(product, backend="interpreter")
+    x, w = tensors()
+    static(x, w)
+    loaded = dy2static.load(dy2static.save(static, tmp_path / "straight.d2s"))
+    found = loaded(x, w)
+    assert type(found.grad_fn).__name__ == "SumBackward0"
+    (first,) = torch.autograd.grad(found, x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), w)
+    y, v = tensors()
+    (expected,) = torch.autograd.grad(product(y, v), y, create_graph=True)
+    assert torch.equal(first, expected)
+    assert torch.equal(second, torch.autograd.grad(expected.sum(), v)[0])
