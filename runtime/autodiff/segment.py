@@ -47,9 +47,10 @@ def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) 
     if not risky:
         return _by_groups(backward, entry, groups)
     fake, grad = risky[0]
+    others = [pair for pair in results if pair[1] is not grad]  # two Variables may be one tensor: x, x.float()
     if not nested:
         found: Grads = {}
-        for part in ([pair for pair in results if pair[0] is not fake], [risky[0]]):
+        for part in (others, [risky[0]]):
             for var, one in _gradients(backward, entry, part, 0).items():
                 backward.add(found, var, one)
         return found
@@ -59,7 +60,7 @@ def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) 
     def walk(given: bool) -> tuple[Block, Grads, dict[Variable, Variable]]:
         with session.open("cond") as scope:
             sure = [(fake, Grad(backward.definite(grad)))] if given else []
-            found = _gradients(backward, entry, [*sure, *(one for one in results if one[0] is not fake)], nested - 1)
+            found = _gradients(backward, entry, [*sure, *others], nested - 1)
             return scope.block, found, {var: backward.contiguous(one) for var, one in found.items()}
 
     paths = [walk(False), walk(True)]

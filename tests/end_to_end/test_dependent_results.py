@@ -709,3 +709,64 @@ def test_results_that_need_a_gradient_of_leaves_made_inside_alone(needs: bool) -
             same(got, expected)
             found = torch.autograd.grad(got[1].sum(), got[0])
             same(found, torch.autograd.grad(expected[1].sum(), expected[0]))
+
+
+# -- results under two names ------------------------------------------------------------------------------------------
+
+SAME: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "float": torch.Tensor.float,
+    "to": lambda x: x.to(torch.float32),
+    "contiguous": torch.Tensor.contiguous,
+    "cpu": torch.Tensor.cpu,
+    "plus": lambda x: +x,
+    "view": lambda x: x.view(3, 3),
+    "type_as": lambda x: x.type_as(x),
+    "nothing": lambda x: x,
+}
+
+
+def all_of_it(x: torch.Tensor, y: torch.Tensor, same: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    q = torch.tanh(x[:, None] + y)
+    p = q * q
+    r = torch.eye(3) * 0.5
+    r = r + torch.cosine_similarity(q, r)
+    r = r + (same(r) * p).mean()
+    return p, q, r
+
+
+def both_names(x: torch.Tensor, y: torch.Tensor, same: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    q = x[:, None] / y
+    p = q * 2
+    return p, (same(p) / q).sqrt() + p / same(q), same(q) * p
+
+
+def of_the_first(x: torch.Tensor, y: torch.Tensor, same: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    p = torch.exp(x[:, None] + y)
+    r = p.sqrt()
+    return p, r / same(r) + same(p).log(), r * same(p)
+
+
+def after_a_branch(x: torch.Tensor, y: torch.Tensor, same: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    q = torch.tanh(x[:, None] + y)
+    if y.sum() > 0:
+        q = q * 2
+    r = q / (1 + q * q)
+    return q, r + (same(r) * same(q)).mean(), r * r
+
+
+@pytest.mark.parametrize("asked", ["abc", "ab", "ac", "bc", "a", "b", "c"])
+@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("function", [all_of_it, both_names, of_the_first, after_a_branch],
+                         ids=lambda one: one.__name__)  # fmt: skip
+def test_values_under_two_names(function: Callable[..., Any], name: str, asked: str) -> None:
+    """The gradients of both names count, whichever results a gradient is asked of."""
+    def run(called: Callable[..., Any]) -> list[torch.Tensor | None]:
+        x, y = torch.tensor([0.3, -0.7, 1.2], requires_grad=True), torch.tensor([0.5, 0.9, -0.4], requires_grad=True)
+        results = called(x, y)
+        weights = torch.arange(1.0, 10.0).reshape(3, 3)
+        sum((results["abc".index(one)] * weights).sum() for one in asked).backward()
+        return [x.grad, y.grad]
+
+    torch.testing.assert_close(
+        run(to_static(lambda x, y: function(x, y, SAME[name]))), run(lambda x, y: function(x, y, SAME[name])),
+        equal_nan=True)  # fmt: skip
