@@ -57,6 +57,9 @@ class ReplayRecorder(Recorder):
             copy = session.fresh(session.clone_meta(session.fake(args[0])), var)
             self._share(copy, var)
             return copy
+        if name == "aten._efficientzerotensor.default":  # zeros without memory, which nothing may be added to in place
+            zeros: Any = torch.ops.aten.zeros.default
+            return super()._record(zeros, "aten.zeros.default", args, kwargs)
         return super()._record(func, name, args, kwargs)
 
     def _record_write(self, func: Any, name: str, args: Any, kwargs: Any, written: list[torch.Tensor]) -> Any:

@@ -1,5 +1,7 @@
 """``torch.autograd.grad`` inside a converted function: the same values, written out as Operators of the Program."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -217,3 +219,22 @@ def test_requires_grad_of_an_argument_is_refused():
 
     with pytest.raises(Exception, match="changes a tensor of the caller"):
         to_static(f)(r(3, grad=False))
+
+
+def test_zeros_without_memory_are_added_to() -> None:
+    """The derivative of ``sgn`` is such a tensor, which autograd adds other gradients to in place."""
+
+    def function(x: torch.Tensor) -> Any:
+        h = torch.sin(x)
+        y = torch.sgn(h)
+        return h, y, y * y.contiguous()
+
+    for called in (function, to_static(function)):
+        x = torch.ones(3, requires_grad=True)
+        for _ in range(2):
+            sum(one.sum() for one in called(x)).backward()
+        torch.testing.assert_close(x.grad, 2 * torch.cos(torch.ones(3)))
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):  # eager raises in the second: its own ``x.grad`` is such a tensor
+        called(x)[2].sum().backward()
+    torch.testing.assert_close(x.grad, torch.zeros(3))
