@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 import torch
 
+from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged
 from runtime.ops import host_numpy
@@ -179,6 +180,38 @@ def beside_tensors(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]
     return a, b
 
 
+def beside_numbers(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]:
+    """The operands of an operator: a staged number beside NumPy's numbers or arrays is one of NumPy's, of the dtype
+    that NumPy gives a Python number there; what is compared need not fit into it.
+
+    Raises:
+        TraceError: D2S210, whether it fits into that dtype is only known while the Program runs.
+    """
+    compares = op in ("==", "!=", "<", "<=", ">", ">=")
+    if isinstance(a, Staged) and isinstance(b, _OF_NUMPY):
+        return _fitting(session, a, b, compares), b
+    if isinstance(b, Staged) and isinstance(a, _OF_NUMPY):
+        return a, _fitting(session, b, a, compares)
+    return a, b
+
+
+_OF_NUMPY = (NumpyArray, numpy.generic, numpy.ndarray)
+
+
+def _fitting(session: Session, value: Staged, other: Any, compares: bool) -> NumpyScalar:
+    dtype = dtype_of(other) if isinstance(other, NumpyArray) else other.dtype
+    if value.kind in ("bool", "int", "float") and dtype.kind in "biuf":
+        wanted = numpy.result_type(dtype, value.python_type(1))
+        if compares and wanted.kind in "iu" and wanted != numpy.uint64:
+            wanted = numpy.dtype(numpy.int64)
+        if wanted.kind in "bf" or wanted == numpy.int64 or (wanted.kind == "i" and value.kind == "bool"):
+            tensor = torch.scalar_tensor(to_torch(session, value), dtype=getattr(torch, wanted.name))
+            return NumpyScalar(tensor)
+    raise session.error(
+        f"a Python {value.kind} that is only known while the Program runs is used with NumPy's {dtype.name}",
+        code="D2S210", hint="Make NumPy's number a Python one: .item().")
+
+
 def truth(session: Session, array: NumpyArray) -> torch.Tensor:
     """What says whether an array is true: the tensor of its one item."""
     if session.fake(array.tensor).numel() != 1:
@@ -291,6 +324,6 @@ def eager_class(array: NumpyArray) -> type:
 
 
 __all__ = [
-    "as_key", "as_number", "as_number_only", "attribute", "beside_tensors", "called", "eager_class", "for_torch",
-    "item", "items", "length", "number", "require_none", "truth",
+    "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors", "called", "eager_class",
+    "for_torch", "item", "items", "length", "number", "require_none", "truth",
 ]

@@ -13,12 +13,13 @@ import operator
 import types
 from typing import Any
 
-from dy2static.operators.calls import boundary
+from dy2static.operators.calls import boundary, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
 
 NOT_USERS: Any = object()
 """No method of a user's class is concerned."""
@@ -134,6 +135,8 @@ def as_number(session: Session, value: Any, *names: str) -> Any:
     user's; else the value. Python asks no subclass of ``int`` for its ``__index__``: it is one."""
     if type(value) in _NUMBERS:
         return value
+    if isinstance(value, NumpyScalar) and "__index__" in names and dtype_of(value).kind in "iu":
+        return numpy_arrays.as_number(session, value, "int")
     for name in names:
         if name == "__index__" and isinstance(value, int):
             return value

@@ -19,6 +19,7 @@ from runtime.tracer.recording.session import Session
 from runtime.tracer.values import structure
 from runtime.tracer.values.choices import distribute, held_choice, spread, unbound_message
 from runtime.tracer.values.containers import Several
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import Choice, Undefined
 
 active = state.active
@@ -41,7 +42,7 @@ class LocalNames:
 
 def stages(value: object) -> bool:
     """Whether a condition on this value is decided only when the Program runs."""
-    return isinstance(value, (torch.Tensor, Staged, Choice))
+    return isinstance(value, (torch.Tensor, Staged, Choice, NumpyArray))
 
 
 def any_staged(values: Any, depth: int = 0) -> bool:

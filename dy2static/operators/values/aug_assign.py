@@ -83,7 +83,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         value = opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
-    if isinstance(target, (str, bytes)):
+    if isinstance(target, (str, bytes, Staged)):
         return binary(target, op.removesuffix("="), value)
     own = f"__{_IN_PLACE[op].__name__}__"
     method = python_method(target, own)

@@ -46,6 +46,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _PLAIN[op](a, b)
     if op == "%" and isinstance(a, Choice) and any(isinstance(option, (str, bytes)) for option in a.options):
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+    a, b = numpy_arrays.beside_numbers(session, a, op, b)
     if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)
         return _PLAIN[op](a, b)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators.calls import boundary
+from dy2static.operators.calls import boundary, numpy_arrays
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance.classes import note_asked
@@ -46,6 +46,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
+        a, b = numpy_arrays.beside_numbers(session, a, op, b)
         if session.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
             from dy2static.operators.values.equality import equal_rows
 
