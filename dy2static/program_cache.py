@@ -6,6 +6,7 @@ Looking up takes no lock; tracing holds the tracer's, so that threads that call 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -274,11 +275,14 @@ class ProgramCache:
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
         """The Program, and the dimensions it leaves open: fewer, if only that can be traced."""
         varying = self._numbers()
-        if varying:
-            with contextlib.suppress(Exception):  # they may be needed as plain numbers after all
-                made = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying, _less(d, asked)))
-                added = {effect.place for effect in made[0].effects}
-                self._constant |= {place for place in varying if place.kind == "added" and place not in added}
+        def with_some(some: Varying, arguments: Arguments, dynamic: Dynamic) -> Traced:
+            return trace(arguments, dynamic, some, _less(dynamic, asked))
+
+        lists = {place for place in varying if place.kind == "added"}
+        for some in filter(None, dict.fromkeys((varying, varying - lists))):
+            with contextlib.suppress(Exception):  # they may be needed as plain numbers, or what lists hold, after all
+                made = self._trace_with(arguments, dynamic, asked, functools.partial(with_some, some))
+                self._constant |= lists - {effect.place for effect in made[0].effects}
                 return made
         found = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
         self._constant |= varying

@@ -126,3 +126,26 @@ def test_no_call_after_the_third_is_traced(name: str, tmp_path: Path) -> None:
     for number in range(3, 12):
         converted(torch.full((2,), 1.0 + number))
     assert len(converted.programs) == before
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")  # the list has two contents
+def test_a_list_that_is_read_takes_nothing_from_numbers() -> None:
+    """A number that changes stays an input of one Program, though a list beside it has to be looked at."""
+    class Counter:
+        step = 0
+
+    seen: list[int] = []
+
+    def reads(x: Any) -> Any:
+        Counter.step += 1
+        if len(seen) > 100:
+            raise ValueError("full")
+        seen.append(1)
+        seen.pop()
+        return x * Counter.step
+
+    converted: Any = to_static(reads)
+    for number in range(8):
+        seen[:] = [0] * (number % 2)
+        assert torch.equal(converted(torch.ones(2)), torch.ones(2) * (number + 1))
+    assert len(converted.programs) <= 6
