@@ -188,14 +188,14 @@ def beside_numbers(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]
         TraceError: D2S210, whether it fits into that dtype is only known while the Program runs.
     """
     compares = op in ("==", "!=", "<", "<=", ">", ">=")
-    if isinstance(a, Staged) and isinstance(b, _OF_NUMPY):
+    if isinstance(a, Staged) and isinstance(b, OF_NUMPY):
         return _fitting(session, a, b, compares), b
-    if isinstance(b, Staged) and isinstance(a, _OF_NUMPY):
+    if isinstance(b, Staged) and isinstance(a, OF_NUMPY):
         return a, _fitting(session, b, a, compares)
     return a, b
 
 
-_OF_NUMPY = (NumpyArray, numpy.generic, numpy.ndarray)
+OF_NUMPY = (NumpyArray, numpy.generic, numpy.ndarray)
 
 
 def _fitting(session: Session, value: Staged, other: Any, compares: bool) -> NumpyScalar:
@@ -324,6 +324,6 @@ def eager_class(array: NumpyArray) -> type:
 
 
 __all__ = [
-    "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors", "called", "eager_class",
-    "for_torch", "item", "items", "length", "number", "require_none", "truth",
+    "OF_NUMPY", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors", "called",
+    "eager_class", "for_torch", "item", "items", "length", "number", "require_none", "truth",
 ]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance import made_inside
@@ -83,7 +83,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         value = opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
-    if isinstance(target, (str, bytes, Staged)):
+    if isinstance(target, (str, bytes)) or isinstance(target, Staged) and isinstance(value, numpy_arrays.OF_NUMPY):
         return binary(target, op.removesuffix("="), value)
     own = f"__{_IN_PLACE[op].__name__}__"
     method = python_method(target, own)
