@@ -238,6 +238,16 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
     return value
 
 
+def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
+    """Guard what a descriptor left in an object's ``__dict__`` under its own name: a cached property does."""
+    if isinstance(value, torch.Tensor) or holds_traced(value):
+        return
+    adopt(session, obj)
+    adopt(session, value)
+    session.guards.add((id(obj), name, "held"), f"what '{name}' of a {type(obj).__name__} holds",
+                       lambda: vars(obj).get(name), value)
+
+
 def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
     """Whether an object that is made inside has from its class what it has under a name."""
     cls = type(obj)

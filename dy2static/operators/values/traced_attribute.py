@@ -27,6 +27,7 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     note_attribute_read,
     note_attribute_write,
+    note_held,
     note_space,
     written,
 )
@@ -310,6 +311,8 @@ def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
         value = call(found.func, obj)
         note_attribute_write(session, obj, name)
         obj.__dict__[name] = value
+    elif is_external(session, obj) and not written(session, Place("attribute", obj, name)):
+        note_held(session, obj, name, obj.__dict__[name])
     if missing_on_some_paths(obj, name) is not None:
         raise session.error(
             f"the cached property '{name}' of a {type(obj).__name__} was computed on some of the paths that lead here",
