@@ -32,6 +32,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
+from dy2static.operators.provenance.provenance import global_names
 from dy2static.operators.shared import policy
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from runtime.tracer.ambient import contents, objects
@@ -151,12 +152,29 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)):
         values.append(f)
     if isinstance(f, types.FunctionType):
-        values += contents.cells_of(f)
+        values += _read_by(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
     elif takes is Takes.HOLDERS:
         values = [value for value in values if growing.is_growing(value)]
     require_none(session, _name(f), values, policy.is_torch(f))
+
+
+def _read_by(f: types.FunctionType) -> list[Any]:
+    """What a function finds in its closure, and a user's function in the globals that it names; likewise the functions
+    among these, which it may call."""
+    found: list[Any] = []
+    todo, seen = [f], {id(f)}
+    for one in todo:
+        held = contents.cells_of(one)
+        if not policy.home_of(one.__code__.co_filename):
+            held += [one.__globals__.get(name) for name in global_names(one.__code__)]
+        found += held
+        for value in held:
+            if isinstance(value, types.FunctionType) and id(value) not in seen and len(seen) < _OBJECTS:
+                seen.add(id(value))
+                todo.append(value)
+    return found
 
 
 def require_none(session: Session, what: str, values: Iterable[Any], torchs: bool = False) -> None:
