@@ -368,12 +368,7 @@ class Outputs:
         return Record(f"{base.__name__} instance", self._name(type(value), _name_of(type(value))), fields)
 
     def _object(self, value: Any) -> Any:
-        if isinstance(value, torch.nn.Module) and id(value) in self.session.created and self.location is not None:
-            if any(map(torch_internals.is_fake, (*value.parameters(), *value.buffers()))):
-                self._refuse(f"a {type(value).__name__} made inside, with its tensors")
-            for module in value.modules():
-                self.session.journal.keep(module)  # one and the same from now on
-        elif not remaking.is_fixed(value) and self._made_inside(value):
+        if not remaking.is_fixed(value) and self._made_inside(value):
             return self._made(value)
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
 

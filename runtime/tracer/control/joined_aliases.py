@@ -10,6 +10,7 @@ from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory import aliases, deferred
 from runtime.tracer.memory.conditions import NEVER, Late, PathCondition
 from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
+from runtime.tracer.memory.unknown_aliasing import between
 from runtime.tracer.values.alias_sets import inherit
 
 
@@ -33,6 +34,7 @@ class JoinAliases(JoinPart):
             if path.ended:
                 continue
             views: list[tuple[int, aliases.Root]] = []
+            left: list[tuple[int, Storage]] = []
             met_by: dict[Storage, list[tuple[Storage, bool]]] = {}
             for inside, outside in tensors:
                 mine = session.info(outside).storage
@@ -40,6 +42,7 @@ class JoinAliases(JoinPart):
                     continue
                 if mine not in joined:
                     joined.append(mine)
+                left.append((joined.index(mine), session.info(inside).storage))
                 found, reached = aliases.few_roots(session.info(inside), entry)
                 for storage in (*(root.storage for root in found), *reached):
                     if not aliases.is_outside(storage, entry):
@@ -47,6 +50,7 @@ class JoinAliases(JoinPart):
                     self._mark_many(mine, storage, bool(reached), met_by.setdefault(storage, []))
                 views += [(joined.index(mine), root) for root in found]
             self._note_path(path, joined, views)
+            self._note_unknown(joined, left)
         for dependent, base, steps, pending, by_path in self.links.values():
             ends = [(deferred.PathEnd(path.scope, path.ended), by_path.get(path, NEVER)) for path, _ in met]
             aliases.add(dependent, base, steps, deferred.joined(session, op, session.scope, ends), pending)
@@ -76,6 +80,15 @@ class JoinAliases(JoinPart):
             for a, b in unknown:
                 location = self.branches.session.location()
                 note_unknown_alias(joined[a], joined[b], "two variables are views of one tensor on one path", location)
+
+    def _note_unknown(self, joined: list[Storage], left: list[tuple[int, Storage]]) -> None:
+        """What was not known of memory on a path is not known after it."""
+        noted: set[tuple[Storage, Storage]] = set()
+        for number, other, unknown in between(left, lambda one: aliases.is_outside(one, self.branches.entry)):
+            one, another = joined[number], joined[other] if isinstance(other, int) else other
+            if not noted & {(one, another), (another, one)}:
+                noted.add((one, another))
+                note_unknown_alias(one, another, unknown.reason, unknown.location)
 
     def _link(
         self, path: Path, dependent: Storage, base: Storage, steps: Any, when: PathCondition, pending: Any

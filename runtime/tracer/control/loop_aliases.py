@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
 from runtime.tracer.control.parts import Body, LoopPart, Number, Pairs
-from runtime.tracer.memory import aliases
+from runtime.tracer.memory import aliases, unknown_aliasing
 from runtime.tracer.memory.aliases import Link, Root
 from runtime.tracer.memory.conditions import Late, PathCondition, any_of, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd
@@ -150,7 +150,9 @@ class LoopAliases(LoopPart):
         count, refused = len(self.shares), len(self.unknown)
         by_root: dict[Storage, list[tuple[Number, Root]]] = {}
         many: dict[Storage, list[Number]] = {}
+        left: list[tuple[Number, Storage]] = []
         for number, out, _ in pairs:
+            left.append((number, session.info(out).storage))
             found, reached = aliases.few_roots(session.info(out), entry)
             for root in found:
                 by_root.setdefault(root.storage, []).append((number, root))
@@ -177,6 +179,9 @@ class LoopAliases(LoopPart):
                 self._found(link.one, link.other, link, visible)
             for pair in unknown:
                 self._not_known(*pair)
+        for number, another, _ in unknown_aliasing.between(left, lambda one: aliases.is_outside(one, entry)):
+            if another is not self._inside.get(number):
+                self._not_known(number, another)
         for share in self.shares[count:]:
             share.carry(False, path.scope)
             stays = self._inside.get(share.number) in by_root  # then the next iteration may leave it so too

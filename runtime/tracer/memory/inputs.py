@@ -15,6 +15,7 @@ from runtime.ir.types import said
 from runtime.ir.views import HOLE
 from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
+from runtime.tracer.ambient.module_slots import hides
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
 from runtime.tracer.memory.storage_table import (
@@ -288,6 +289,10 @@ class Inputs:
         fake = torch_internals.fake_like(self.session.fake_mode, real, {})
         kind = "constant"
         if isinstance(owner, torch.nn.Module):
+            if hides(owner, attribute):
+                raise self.session.error(
+                    f"'{label}' of a {type(owner).__name__} is read, which has a tensor of its own beside the one that "
+                    "it has registered by that name", code="D2S274", hint="Give one of them another name.")
             if attribute in owner._parameters:
                 kind = "parameter"
             elif attribute in owner._buffers:

@@ -220,6 +220,8 @@ class StorageTable:
         self._kept: list[Storage] = []
         self.changed: list[int] = []
         """The numbers of the storages whose value was set, in order."""
+        self.some_unknown = False
+        """Whether of any memory it is not known what else it is."""
         self._last: Callable[[], Snapshot | None] = lambda: None
         """The last snapshot, if somebody still has it."""
 
@@ -271,6 +273,8 @@ def note_unknown_alias(a: Storage, b: Storage, reason: str, location: Location |
     """Note that ``a`` and ``b`` may be the same memory when the Program runs."""
     if a is b:
         return
+    if a.table is not None:
+        a.table.some_unknown = True
     a.unknown_aliases.append(UnknownAlias(weakref.ref(b), reason, location))
     b.unknown_aliases.append(UnknownAlias(weakref.ref(a), reason, location))
 

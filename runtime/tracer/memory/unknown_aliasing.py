@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from runtime.ir import Location
 from runtime.tracer.ambient.calls import Known
 
 if TYPE_CHECKING:
-    from runtime.tracer.memory.storage_table import Storage
+    from runtime.tracer.memory.storage_table import Storage, UnknownAlias
     from runtime.tracer.recording.session import Session
+
+N = TypeVar("N")
 
 
 def require_certain(session: Session, storage: Storage) -> None:
@@ -31,6 +34,58 @@ def require_certain(session: Session, storage: Storage) -> None:
     for alias_set, location in storage.alias_sets:
         if alias_set.lose(session, storage):
             raise _may_share(session, "it is an item of a list that grows", location)
+
+
+def between(
+    members: Sequence[tuple[N, Storage]], is_outside: Callable[[Storage], bool]
+) -> Iterator[tuple[N, N | Storage, UnknownAlias]]:
+    """Of the memory that leaves a branch or an iteration: what may be one with another of it, or with what exists
+    outside, in a way that nothing says. ``members``: by number, the memory inside.
+
+    A write to one reaches what it is a view of, and all views of that: what is unknown of those is unknown of it.
+    """
+    if not any(storage.table is not None and storage.table.some_unknown for _, storage in members):
+        return
+    reached = [(number, _reach(storage, is_outside)) for number, storage in members]
+    for number, mine in reached:
+        for uncertainty in [one for storage in mine if not is_outside(storage) for one in storage.unknown_aliases]:
+            other = uncertainty.other()
+            if other is None:
+                continue
+            above = _above(other, is_outside)
+            for one, theirs in reached:
+                if other in theirs:
+                    yield number, one, uncertainty
+            for storage in above:
+                if is_outside(storage):
+                    yield number, storage, uncertainty
+
+
+def _above(storage: Storage, is_outside: Callable[[Storage], bool]) -> dict[Storage, None]:
+    """Some memory and what it may be a view of, up to what exists outside."""
+    found, todo = {storage: None}, [storage]
+    while todo:
+        one = todo.pop()
+        for alias in () if is_outside(one) else one.aliases:
+            if alias.base not in found:
+                found[alias.base] = None
+                todo.append(alias.base)
+    return found
+
+
+def _reach(storage: Storage, is_outside: Callable[[Storage], bool]) -> dict[Storage, None]:
+    """What a write to some memory may reach inside, itself included."""
+    found = _above(storage, is_outside)
+    todo = list(found)
+    while todo:
+        one = todo.pop()
+        for ref in () if is_outside(one) else one.dependents:
+            alias = ref()
+            dependent = alias.dependent() if alias is not None else None
+            if dependent is not None and dependent not in found:
+                found[dependent] = None
+                todo.append(dependent)
+    return found
 
 
 def _may_share(session: Session, reason: str, location: Location | None) -> Exception:

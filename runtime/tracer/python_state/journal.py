@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from runtime.ir import Location
-from runtime.tracer.ambient import objects
+from runtime.tracer.ambient import module_slots, objects
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.python_state.held import held_in, keys_change
@@ -154,19 +152,10 @@ def _item(owner: Any, key: Any) -> Any:
         return MISSING
 
 
-def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:
-    if isinstance(owner, torch.nn.Module):
-        space = owner.__dict__  # empty before Module.__init__ ran
-        for slot in (space.get("_parameters"), space.get("_buffers"), space.get("_modules")):
-            if slot is not None and name in slot:
-                return slot
-    return None
-
-
 def _get_attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, types.CellType):
         return cell_value(owner)
-    slot = _module_slot(owner, name)
+    slot = module_slots.found_in(owner, name)
     if slot is not None:
         return slot[name]
     namespace = unasked(owner, "__dict__")
@@ -207,18 +196,18 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, types.CellType):
         return set_cell(owner, value)
     if value is MISSING:
-        slot = _module_slot(owner, name)
+        slot = module_slots.found_in(owner, name)
         if slot is not None:
-            del slot[name]
+            module_slots.take_out(owner, name)
         elif type(unasked(owner, "__dict__")) is not dict:  # a class's is not to be written
             if name in unasked(owner, "__dict__", ()) or _is_slot(owner, name) and has_unasked(owner, name):
                 _plain(owner, "__delattr__")(owner, name)
         elif name in owner.__dict__:
-            del owner.__dict__[name]
+            module_slots.take_own(owner, name)
         elif _is_slot(owner, name) and has_unasked(owner, name):
             _plain(owner, "__delattr__")(owner, name)
         return
-    slot = _module_slot(owner, name)
+    slot = module_slots.to_fill(owner, name)
     if slot is not None:
         slot[name] = value
     elif isinstance(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
@@ -296,6 +285,8 @@ class Journal:
             hidden = self._session.hidden.get(id(place.owner))
             if hidden is not None:
                 self.note(Place("content", hidden[1]), joined)
+        if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
+            raise self._hidden(place)
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
@@ -330,11 +321,21 @@ class Journal:
         hidden = self._session.hidden.get(id(place.owner)) if place.kind == "content" else None
         if hidden is not None:
             self.note(Place("content", hidden[1]))
+        if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
+            place.set(before)
+            raise self._hidden(place)
         self.first_stores.setdefault(place, self._session.location())
         for frame in (*self.frames, *self.tries):
             frame.setdefault(place, before)
         if before is MISSING:
             self._require_absent(place)
+
+    def _hidden(self, place: Place) -> Exception:
+        """The error for a store to one of two that a module has by one name (D2S274)."""
+        return self._session.error(
+            f"{place.describe()} is stored beside the tensor or module that it has registered by that name, which "
+            "reads of the attribute do not see then", code="D2S274",
+            hint="Give the attribute another name, or store by torch.nn.Module.__setattr__.")
 
     def _require_absent(self, place: Place) -> None:
         """A path that does not store to a place leaves it as it is: guard that this is without a value."""
