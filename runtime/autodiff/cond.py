@@ -34,6 +34,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     reached: list[list[Activity | None]] = []
     ends: list[list[Any]] = []
     insides: list[Inside] = []
+    unnoticed = forward.versions.unnoticed()
     for block in op.blocks:
         with session.open(op.name) as scope, forward.versions.inside() as inside:
             inner = forward.block(block)
@@ -54,7 +55,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         attrs={key: value for key, value in op.attrs.items() if key == "backward"},
         location=op.location,
     )
-    outer = session.scope
+    outer, written_by_now = session.scope, forward.versions.unnoticed()
 
     def taken(parts: Sequence[PathCondition]) -> PathCondition:
         if all(part.always for part in parts):
@@ -63,7 +64,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
 
     for position, (old, new) in enumerate(zip(op.outputs, recorded.outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
-        forward.versions.joined(forward.env[old], [row[position] for row in ends], taken)
+        forward.versions.joined(forward.env[old], [row[position] for row in ends], unnoticed, taken)
         per_path = [row[position] for row in reached]
         if not forward.can_carry(old) or all(part is None or is_never(part) for part in per_path):
             continue
@@ -72,6 +73,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             continue
         flag = _path_flag(forward, outer, recorded, paths, per_path, [row[position] for row in rows])
         forward.activity[old] = flag if isinstance(flag.type, ArrayType) else when(flag)
+    forward.versions.require_told(unnoticed, written_by_now, insides)
     written = {
         memory: taken([inside.written.get(memory, NEVER) for inside in insides])
         for memory in dict.fromkeys(memory for inside in insides for memory in inside.written)

@@ -323,8 +323,8 @@ def _in_order(call: _Call, found: list[Any]) -> list[Any]:
     for leaf, grad in zip(call.leaves, found[len(needs) :]):
         if isinstance(leaf, list):
             result += [None] * len(leaf) if grad is None else grad
-        else:
-            result.append(grad)
+        else:  # a path that has no such value is given none
+            result.append(grad if isinstance(leaf, torch.Tensor) else None)
     return result
 
 

@@ -50,8 +50,6 @@ class Memory:
     last: Operator | None = None
     """The last Operator that wrote it."""
     stand_ins: list[torch.Tensor] = field(default_factory=list)
-    unnoticed: bool = False
-    """Whether it was written past autograd's eyes, through ``.data``."""
     number: int = field(default_factory=itertools.count().__next__)
     """Those that there were before have smaller ones."""
     parts: list[Link] = field(default_factory=list)
@@ -155,6 +153,10 @@ class Versions:
         self.counting = True
         """Whether the Program writes at all."""
         self.chances = Chances(session)
+        self._unnoticed: list[Memory] = []
+        """The memories that were written past autograd's eyes, write by write."""
+        self._partial: dict[int, torch.Tensor] = {}
+        """By identity: the stand-ins of values that not all paths give."""
         self._incomplete: list[Callable[[], None]] = []
         self._completing = False
         self._made = 0
@@ -190,22 +192,30 @@ class Versions:
             if self._memories.get(storage_key(fake)) is not memory:
                 self._same(storage_key(fake), fake, memory)
 
+    def unnoticed(self) -> int:
+        """How many writes went past autograd's eyes so far."""
+        return len(self._unnoticed)
+
     def joined(
-        self, fake: Any, ends: Sequence[Any], taken: Callable[[Sequence[PathCondition]], PathCondition] | None = None
+        self, fake: Any, ends: Sequence[Any], since: int,
+        taken: Callable[[Sequence[PathCondition]], PathCondition] | None = None,
     ) -> None:
         """``fake`` is what all paths give: their memory, if that is one, else that of the path taken.
 
-        ``taken``: makes a flag from one for each path. A path without the value is one where nothing writes it.
+        ``since``: what ``unnoticed`` said before the Blocks. ``taken``: makes a flag from one for each path. A path
+        without the value is one where nothing writes it.
         """
         if not isinstance(fake, torch.Tensor):
             return
         given = [end for end in ends if isinstance(end, torch.Tensor)]
+        if len(given) < len(ends) or any(id(end) in self._partial for end in given):
+            self._partial[id(fake)] = fake
         if not given or (taken is None and len(given) < len(ends)):
             return
         memories = [self.memory(end) for end in given]
         whole = len(given) == len(ends) or not memories[0].parts
         if whole and all(memory is memories[0] for memory in memories):
-            if memories[0].unnoticed:
+            if memories[0] in self._unnoticed[since:] and id(fake) not in self._partial:
                 self.overwrote(given[0], fake)
             self.continues(fake, given[0])
         elif taken is not None:
@@ -219,6 +229,18 @@ class Versions:
             for memory in dict.fromkeys(memory for path in paths for memory in path):
                 if memory is not joined:
                     self.link(joined, Link(memory, scope, flag_of(memory)))
+
+    def require_told(self, since: int, until: int, insides: Sequence[Inside]) -> None:
+        """Refuse where Blocks wrote older memory past autograd's eyes and no result shows all of what it holds now.
+
+        ``since``, ``until``: what ``unnoticed`` said before and after the Blocks.
+
+        Errors raised: NotDifferentiable.
+        """
+        told = self._unnoticed[until:]
+        for memory in self._unnoticed[since:until]:
+            if memory not in told and any(memory in inside.older for inside in insides):
+                raise NotDifferentiable("a write that autograd does not see, on a path after which nothing shows it")
 
     def _inner(self, memory: Memory, visible: list[Scope]) -> dict[Memory, Flag]:
         """What a memory is inside a Block that is closed by now; the flags are that Block's."""
@@ -338,7 +360,7 @@ class Versions:
         """Something wrote it past autograd's eyes: backward reads what the memory holds then, as eager's does."""
         session = self._session
         memory = self.memory(before)
-        memory.unnoticed = True
+        self._unnoticed.append(memory)
         self.chances.unnoticed.append(self.chances.event(memory))
         value = session.read(after)
         for stand_in in memory.stand_ins:

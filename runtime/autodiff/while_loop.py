@@ -47,6 +47,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         i for i, arg in enumerate(op.args)
         if is_always(before[i]) or forward.is_empty(arg) or body.args[i] in forward.wanted
     }  # fmt: skip
+    unnoticed = forward.versions.unnoticed()
     with session.open("while_loop") as test_scope:
         _enter(forward, test, inits, set(), settled)
         forward.block(test)
@@ -112,7 +113,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     outputs = recorded.outputs
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
-        forward.versions.joined(forward.env[old], [inits[position], ends[position]])
+        forward.versions.joined(forward.env[old], [inits[position], ends[position]], unnoticed)
     moving.leave(recorded, [forward.env[old] for old in op.outputs])
     count = outputs[len(op.outputs)]
     flags_after = dict(zip(flag_args, outputs[len(op.outputs) + 1 :]))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -64,10 +66,29 @@ def _still(tree: ast.Module, seed: int, wanted: Outcome, judge: Judge) -> bool:
     text = ast.unparse(tree)
     try:
         compile(text, "candidate", "exec")
-        found = judge(text, seed)
-    except (SyntaxError, NameError, AttributeError):  # it is no program any more
+        with _limited():
+            found = judge(text, seed)
+    except (SyntaxError, NameError, AttributeError, _EndlessError):  # it is no program any more
         return False
     return (found.kind, found.code) == (wanted.kind, wanted.code)
+
+
+class _EndlessError(BaseException):
+    """A candidate does not end: what its loop counted by was left out."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: int = 60) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _EndlessError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _edit(tree: ast.Module, number: int) -> ast.Module | None:

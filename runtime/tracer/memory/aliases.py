@@ -11,7 +11,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import torch
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 N = TypeVar("N")
+_Edges: TypeAlias = "Callable[[Storage], Iterable[tuple[Storage, Alias]]]"
 
 
 @dataclass(eq=False)
@@ -244,6 +245,17 @@ def _closure(session: Session, start: list[Storage], of: Callable[[Storage], lis
     return list(found)
 
 
+def _closure_of(start: Storage, edges: _Edges) -> dict[Storage, None]:
+    """What edges lead to, itself first."""
+    found, todo = {start: None}, [start]
+    while todo:
+        for other, _ in edges(todo.pop()):
+            if other not in found:
+                found[other] = None
+                todo.append(other)
+    return found
+
+
 class _Update:
     """One write's way to other memory: up to what the written storage is a view of, then down to the views of that.
 
@@ -296,19 +308,40 @@ class _Update:
             if alias.base in self.related:
                 yield alias.base, alias
 
+    def _cycle(self, storage: Storage) -> list[Storage]:
+        """A storage and what may be above it as well as below: where paths differ in which of two tensors is a view of
+        the other, each is one of the other's, under conditions of their own."""
+        reached = list(_closure_of(storage, self._above))[1:]
+        if not any(other is storage for one in reached for other, _ in self._above(one)):
+            return [storage]
+        return [storage, *(one for one in reached if storage in _closure_of(one, self._above))]
+
     # Whole tensors: whether each is the written one, as a flag.
 
     def _up(self, storage: Storage) -> Any:
         if storage not in self.up:
-            self.up[storage] = False  # nothing is above itself
-            self.up[storage] = self._any(self._up, self._below(storage))
+            self._flags(self._cycle(storage), self.up, self._up, self._below)
         return self.up[storage]
 
     def _same(self, storage: Storage) -> Any:
         if storage not in self.same:
-            self.same[storage] = False
-            self.same[storage] = either(self.session, self._up(storage), self._any(self._same, self._above(storage)))
+            self._flags(self._cycle(storage), self.same, self._same, self._above, self._up)
         return self.same[storage]
+
+    def _flags(
+        self, members: list[Storage], known: dict[Storage, Any], of: Callable[[Storage], Any],
+        edges: _Edges, first: Callable[[Storage], Any] | None = None,
+    ) -> None:
+        """The flags of the members of a cycle: first what comes from outside, then around it."""
+        for one in members:
+            if one not in known:
+                flag = False if first is None else first(one)
+                outside = [edge for edge in edges(one) if edge[0] not in members]
+                known[one] = either(self.session, flag, self._any(of, outside))
+        for _ in members[1:]:
+            for one in members:
+                inside = [edge for edge in edges(one) if edge[0] in members]
+                known[one] = either(self.session, known[one], self._any(of, inside))
 
     def _any(self, of: Callable[[Storage], Any], edges: Iterable[tuple[Storage, Alias]]) -> Any:
         result: Any = False
@@ -323,21 +356,34 @@ class _Update:
     def _raise(self, storage: Storage) -> Any:
         """Bring a storage up to date with those below it; when any of those was reached."""
         if storage not in self.up:
-            self.up[storage] = False
-            for other, alias in list(self._below(storage)):
-                case = self._along(alias, other, storage, self._raise(other))
-                self.up[storage] = either(self.session, self.up[storage], case)
+            self._bring(self._cycle(storage), self.up, self._raise, self._below)
         return self.up[storage]
 
     def _refresh(self, storage: Storage) -> Any:
         """Bring a storage up to date with all that may be the same; when any of that was reached."""
         if storage not in self.same:
-            self.same[storage] = False
-            self.same[storage] = self._raise(storage)
-            for other, alias in list(self._above(storage)):
-                case = self._along(alias, other, storage, self._refresh(other))
-                self.same[storage] = either(self.session, self.same[storage], case)
+            self._bring(self._cycle(storage), self.same, self._refresh, self._above, self._raise)
         return self.same[storage]
+
+    def _bring(
+        self, members: list[Storage], known: dict[Storage, Any], of: Callable[[Storage], Any],
+        edges: _Edges, first: Callable[[Storage], Any] | None = None,
+    ) -> None:
+        """Bring the members of a cycle up to date: first with what is outside, then with each other."""
+
+        def along(one: Storage, inside: bool) -> None:
+            for other, alias in list(edges(one)):
+                if (other in members) is inside:
+                    case = self._along(alias, other, one, of(other))
+                    known[one] = either(self.session, known[one], case)
+
+        for one in members:
+            if one not in known:
+                known[one] = False if first is None else first(one)
+                along(one, False)
+        for _ in members[1:]:
+            for one in members:
+                along(one, True)
 
     def _along(self, alias: Alias, source: Storage, target: Storage, reached: Any) -> Any:
         """Where the source was reached and the alias holds, the target gets what it holds now; when that is.

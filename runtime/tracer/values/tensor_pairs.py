@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.values import structure
 
 
@@ -35,5 +36,26 @@ def tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tu
     if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
         chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
         targets = list(zip(joined.options, item.options))
-        return [pair for option in chosen for target, i in targets for pair in tensor_pairs(option, target, i)]
+        pairs = ((option, target, i) for option in chosen for target, i in targets if _may_be(option, i))
+        return [pair for option, target, i in pairs for pair in tensor_pairs(option, target, i)]
     return []
+
+
+def _may_be(value: Any, option: structure.Structure) -> bool:
+    """Whether one of several structures can be the one that a value goes to: others hold nothing there."""
+    if isinstance(option, structure.Tensor):
+        return isinstance(value, torch.Tensor)
+    if isinstance(option, structure.Sequence):
+        if type(value) is not option.kind or len(value) != len(option.items):  # type: ignore[arg-type]
+            return False
+        return all(map(_may_be, value, option.items))  # type: ignore[call-overload]
+    if isinstance(option, structure.Fields):
+        fields = structure.field_items(value) if type(value) is option.cls else None
+        if fields is None:
+            return False
+        with keys_answer():
+            same = tuple(fields[0]) == tuple(option.keys)
+        return same and all(map(_may_be, fields[1], option.items))
+    if isinstance(option, structure.Known) and structure.is_plain(option.value):
+        return structure.same_known(value, option.value)
+    return True

@@ -26,6 +26,7 @@ from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
 from tests.fuzz.modes.deques import Deques
 from tests.fuzz.modes.dict_set_changes import DictSetChanges
+from tests.fuzz.modes.handed_on import HandedOn
 from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
 from tests.fuzz.modes.metadata import Metadata
@@ -49,6 +50,7 @@ MODES: dict[str, type[Mode]] = {
     "dependent": DependentResults,
     "deques": Deques,
     "dict_set_changes": DictSetChanges,
+    "handed_on": HandedOn,
     "hybrid": Hybrid,
     "identity": Identity,
     "metadata": Metadata,
