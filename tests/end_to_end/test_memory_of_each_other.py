@@ -1,4 +1,4 @@
-"""Tensors that are each other's memory in some runs: which is the other's differs by path, and by what a tuple holds."""
+"""Tensors that are each other's memory in some runs: which is whose differs by path, and by what a tuple holds."""
 
 from __future__ import annotations
 

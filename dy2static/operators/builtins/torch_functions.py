@@ -1,6 +1,7 @@
-"""What torch's own Python asks before it computes, where a function of torch's is converted.
+"""Functions of torch's that the modes of a trace do not see, or need not.
 
-``has_torch_function(x)``: whether a class of tensors, or a mode, takes the call over. The modes of a trace do not.
+``has_torch_function(x)``, which torch's own Python asks: whether a class of tensors, or a mode, takes a call over. The
+modes of a trace do not. ``torch.range`` tells no mode that it is called.
 """
 
 from __future__ import annotations
@@ -9,11 +10,22 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance import chosen
 from dy2static.operators.shared.staging import Session
+from runtime.tracer.recording import gradients
 
 
 def _taken_over(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return False
+
+
+def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    needs, out = bool(kwargs.pop("requires_grad", False)), kwargs.get("out")
+    args, kwargs = session.sizes.symbolic(args), session.sizes.symbolic(kwargs)
+    made = chosen.foreign(session, torch.range, args, kwargs)
+    if isinstance(out, torch.Tensor):
+        return gradients.given_to_factory(session, made, needs)
+    return gradients.requires_grad_(session, made) if needs else made
 
 
 HANDLERS: list[tuple[Any, Any]] = [
@@ -21,4 +33,4 @@ HANDLERS: list[tuple[Any, Any]] = [
         torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
     )
-]  # fmt: skip
+] + [(torch.range, _range)]  # fmt: skip

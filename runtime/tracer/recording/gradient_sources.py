@@ -94,10 +94,17 @@ class Sources:
         ``outside``: leaves of the caller's are such values, too.
         """
         all_of_it = {var, *self.of(var)}
-        ends = [one for one in all_of_it if isinstance(one.type, TensorType) and not [*self._before(one)]]
-        answers = {self._is_start(one, outside) for one in ends}
+        answers = {self._is_start(one, outside) for one in self._ends(all_of_it)}
         unknown = len(answers) > 1 or not self._carried.isdisjoint(all_of_it)
         return None if unknown else answers == {True}
+
+    def may_be_made_leaf(self, var: Variable) -> bool:
+        """Whether a value is, on some path, the start of a graph that ``requires_grad_()`` made."""
+        return any(self._is_start(one, False) for one in self._ends({var, *self.of(var)}))
+
+    def _ends(self, values: set[Variable]) -> list[Variable]:
+        """Those of some values that no Operator has from another one as it is."""
+        return [one for one in values if isinstance(one.type, TensorType) and not [*self._before(one)]]
 
     def _is_start(self, var: Variable, outside: bool) -> bool:
         op = self._made.get(var)

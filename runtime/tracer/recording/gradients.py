@@ -354,12 +354,23 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
                             hint="Use x.detach().requires_grad_(), or call it outside.")  # fmt: skip
     old = info.storage
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
+    session.made_leaves = True
     storage = session.storages.new(var, label=old.label)
     note_unknown_alias(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
     new = TensorInfo(storage, (), True, info.layout_known)
     new.cached, new.cached_for = var, var
     session.register(fake, new)
     return tensor
+
+
+def given_to_factory(session: Session, tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
+    """``torch.zeros(3, out=tensor)`` also sets whether a leaf needs a gradient: it does not, if nothing is said.
+
+    Errors raised: as ``requires_grad_``.
+    """
+    info = session.info(tensor)
+    computed = session.inputs.own_variable(tensor) is None and not is_leaf(session, info, info.storage.first)
+    return tensor if computed and info.requires_grad else requires_grad_(session, tensor, requires_grad)
 
 
 def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:

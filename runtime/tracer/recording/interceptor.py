@@ -100,6 +100,13 @@ class History:
             code="D2S213", hint="Ask for requires_grad, or do it outside the converted function.")
 
 
+_FACTORIES = frozenset({
+    "arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn", "randperm",
+    "range", "zeros",
+})  # fmt: skip
+"""Functions that make a tensor, and take ``requires_grad``: what is given as ``out`` gets it, too."""
+
+
 class Interceptor(torch_internals.TorchFunctionMode):
     """Refuses, or stages, what would freeze a tensor's data into the Program."""
 
@@ -175,9 +182,18 @@ class Interceptor(torch_internals.TorchFunctionMode):
             "is_nonzero",
         ):
             return reads.read(session, name, func, args, kwargs)
+        if name in _FACTORIES and isinstance(kwargs.get("out"), torch.Tensor) and not any(
+                isinstance(one, torch.Tensor) for one in args):
+            needs = bool(kwargs.pop("requires_grad", False))
+            return gradients.given_to_factory(session, self._called(func, args, kwargs), needs)
         if kwargs.get("requires_grad") is True:  # of a factory: below autograd it would be lost
             made = self.__torch_function__(func, types, args, {**kwargs, "requires_grad": False})
             return gradients.requires_grad_(session, made)
+        return self._called(func, args, kwargs)
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What torch's function gives."""
+        session = self.session
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
         session.inner = None

@@ -12,6 +12,7 @@ from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, when
 from runtime.tracer.memory.deferred import Needed, needed
 from runtime.tracer.recording import shape_rules
+from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
 
 if TYPE_CHECKING:
@@ -42,10 +43,11 @@ def note_history(session: Session, info: TensorInfo, without: PathCondition) -> 
 def require_no_leaf(
     session: Session, info: TensorInfo, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
-    """Raise what autograd raises where ``func`` writes a leaf of the caller's; where it is one on some paths, on those.
+    """Raise what autograd raises where ``func`` writes a leaf; where it is one on some paths, on those.
 
     Raises:
         RuntimeError: The tensor is a leaf that requires grad, or a view of one, or PyTorch takes it for one.
+        TraceError: D2S213, one that ``requires_grad_()`` made on some paths only.
     """
     if not torch.is_grad_enabled() or session.replaying is not None or func._schema.name in _WRITE_LEAVES:
         return
@@ -56,7 +58,19 @@ def require_no_leaf(
     for root in few_roots(info, ())[0]:
         origin = root.storage.origin
         real = session.inputs.real(origin) if origin is not None else None
-        if origin is None or real is None or any(step.detaches for step in root.steps):
+        if any(step.detaches for step in root.steps):
+            continue
+        what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
+        value = root.storage.value
+        if origin is None and session.made_leaves and session.visible(value):
+            sources = Sources(session)
+            if sources.is_leaf(value, outside=False):
+                raise_where(session, root.when, said(what))
+            elif sources.may_be_made_leaf(value):
+                raise session.error(
+                    f"an in-place write to a tensor that is {what} on some paths only, which PyTorch refuses there",
+                    code="D2S213", hint="Write out of place (x = x + y instead of x += y), or under torch.no_grad().")
+        if origin is None or real is None:
             continue
         if origin in session.inputs.undecided:
             session.inputs.no_leaves.add(origin)
@@ -64,7 +78,6 @@ def require_no_leaf(
             continue
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
-            what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
             raise_where(session, root.when, said(what))
     if info in session.bare and info.requires_grad and not info.detached:
         raise_where(session, session.bare[info] & needed(info), said("a leaf Variable"))

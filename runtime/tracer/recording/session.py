@@ -196,6 +196,8 @@ class Session:
         """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
         self.used_up: dict[Operator, Location | None] = {}
         """Operators through which a gradient was taken that did not retain the graph, and where."""
+        self.made_leaves = False
+        """Whether ``requires_grad_()`` made any tensor the start of a graph."""
         self.bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = weakref.WeakKeyDictionary()
         """For a view that was made where its memory had no history: when that is so where the trace stands. Until it
         is read PyTorch takes it for a leaf."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.values import structure
 
 
@@ -34,15 +34,26 @@ def tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tu
             return []
         return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in tensor_pairs(x, y, i)]
     if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
-        chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
         targets = list(zip(joined.options, item.options))
-        pairs = ((option, target, i) for option in chosen for target, i in targets if _may_be(option, i))
+        pairs = ((option, target, i) for option in _options(inside) for target, i in targets if _may_be(option, i))
         return [pair for option, target, i in pairs for pair in tensor_pairs(option, target, i)]
     return []
 
 
+def _options(value: Any) -> Iterator[Any]:
+    """What one of several may be; some of these may be one of several in turn."""
+    if isinstance(value, structure.Choice):
+        for option in value.options:
+            yield from _options(option)
+    else:
+        yield value
+
+
 def _may_be(value: Any, option: structure.Structure) -> bool:
-    """Whether one of several structures can be the one that a value goes to: others hold nothing there."""
+    """Whether one of several structures can be the one that a value goes to: others hold nothing there.
+
+    It may say so of too many: tensors of another dtype are cast, and what of Python's numbers fits is not asked.
+    """
     if isinstance(option, structure.Tensor):
         return isinstance(value, torch.Tensor)
     if isinstance(option, structure.Sequence):
@@ -51,11 +62,9 @@ def _may_be(value: Any, option: structure.Structure) -> bool:
         return all(map(_may_be, value, option.items))  # type: ignore[call-overload]
     if isinstance(option, structure.Fields):
         fields = structure.field_items(value) if type(value) is option.cls else None
-        if fields is None:
+        if fields is None or not structure.same_keys(fields[0], option.keys):
             return False
-        with keys_answer():
-            same = tuple(fields[0]) == tuple(option.keys)
-        return same and all(map(_may_be, fields[1], option.items))
+        return all(map(_may_be, fields[1], option.items))
     if isinstance(option, structure.Known) and structure.is_plain(option.value):
         return structure.same_known(value, option.value)
     return True
