@@ -301,3 +301,76 @@ def _filled(value: Any, rest: Iterator[Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return next(rest)
     return [_filled(item, rest) for item in value] if isinstance(value, list) else value
+
+
+HELD = torch.autocast("cpu", torch.bfloat16)
+
+
+class Decorated(nn.Module):
+    """Autocast objects from before the trace, with a cache of cast weights that may not cross from path to path."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.step, self.how, self.cast = nn.Linear(3, 3), how, torch.autocast("cpu", torch.bfloat16)
+
+    def loop(self, x: Any) -> Any:
+        n = 0
+        while x.abs().mean() > 0.2 and n < 3:
+            x = torch.tanh(self.step(x)) * 0.7
+            n += 1
+        return self.step(x)
+
+    @torch.autocast("cpu", torch.bfloat16)
+    def decorated(self, x: Any) -> Any:
+        return self.loop(x)
+
+    @torch.amp.autocast("cpu", dtype=torch.bfloat16, cache_enabled=True)
+    def decorated_with_cache(self, x: Any) -> Any:
+        return self.loop(x)
+
+    def held(self, x: Any) -> Any:
+        with self.cast:
+            y = self.loop(x)
+        with HELD:
+            return self.loop(y.float())
+
+    def switched(self, x: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.set_autocast_cache_enabled(True)
+            return self.loop(x)
+
+    def forward(self, x: Any) -> Any:
+        return getattr(self, self.how)(x)
+
+
+@pytest.mark.parametrize("how", ["decorated", "decorated_with_cache", "held", "switched"])
+def test_autocast_from_before_the_trace(how: str) -> None:
+    torch.manual_seed(0)
+    eager = Decorated(how)
+    module = dy2static.to_static(copy.deepcopy(eager))
+    before = torch.is_autocast_cache_enabled()
+    for scale in (1.0, 0.01, -3.0):
+        x = torch.ones(2, 3) * scale
+        with torch.no_grad():
+            got, expected = module(x), eager(x)
+        assert got.dtype == expected.dtype == torch.bfloat16 and torch.equal(got, expected)
+        assert torch.is_autocast_cache_enabled() == before
+
+
+def test_a_forward_that_a_decorator_wraps() -> None:
+    """As ``accelerate`` does it."""
+    torch.manual_seed(0)
+    eager = Decorated("loop")
+    module = copy.deepcopy(eager)
+    for one in (eager, module):
+        one.forward = torch.autocast("cpu", torch.bfloat16, cache_enabled=False)(one.forward)  # type: ignore[method-assign]
+    module = dy2static.to_static(module)
+    for scale in (1.0, 0.01):
+        found = []
+        for one in (eager, module):
+            x = (torch.ones(2, 3) * scale).requires_grad_()
+            one.zero_grad()
+            y = one(x)
+            y.sum().backward()
+            found.append([y, x.grad, *(p.grad for p in one.parameters())])
+        assert all(torch.equal(a, b) for a, b in zip(*found))

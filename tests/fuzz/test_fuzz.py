@@ -28,7 +28,8 @@ def test_programs_that_once_failed(seed):
 
 
 @pytest.mark.parametrize(("mode", "seed"), [
-    ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692),
+    ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692), ("out", 120000504),
+    ("out", 120001311),
 ])  # fmt: skip
 def test_programs_about_one_thing_that_once_failed(mode, seed):
     _, outcome = run_mode(mode, seed)
@@ -71,6 +72,17 @@ def test_memory_whose_gradient_never_came():
     """Memories that change places on many paths, and are written: too many flags, so torch's autograd does it."""
     outcome = judge(Memory(93000237).source(), 93000237)
     assert outcome.kind == "same", outcome.detail
+
+
+def test_memory_of_two_that_one_path_makes_views_of_one_tensor():
+    outcome = judge(Memory(120001787).source(), 120001787)
+    assert outcome.kind not in FAILURES, outcome.detail
+
+
+@pytest.mark.parametrize("seed", [120000489, pytest.param(120001649, marks=pytest.mark.slow)])
+def test_dicts_that_once_failed(seed):
+    outcome = judge(Containers(seed, "dicts").source(), seed)
+    assert outcome.kind not in FAILURES, outcome.detail
 
 
 @pytest.mark.sample(2)

@@ -119,6 +119,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
         name = unasked(func, "__name__", "")
         session = self.session
         session.autocast = torch_internals.autocast_now(session.ambient_autocast)
+        if torch.is_autocast_cache_enabled():  # by a torch.autocast from before the trace: a decorator, an attribute
+            torch.set_autocast_cache_enabled(False)
         for position, arg in enumerate(args):
             if type(arg) is Identity:
                 arg.refuse()

@@ -21,7 +21,7 @@ from runtime.ir.types import said
 from runtime.tracer.ambient import objects, state
 from runtime.tracer.ambient.calls import Known as FoundOut
 from runtime.tracer.ambient.calls import Restart
-from runtime.tracer.ambient.poison import Poison
+from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain, same_plain
@@ -459,9 +459,10 @@ def is_container(value: Any) -> bool:
 def same_keys(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     """Whether two dicts have the same keys in the same order; tensors are keys by identity."""
     tensors = torch.Tensor
-    return len(a) == len(b) and all(
-        x is y or (not isinstance(x, tensors) and not isinstance(y, tensors) and bool(x == y)) for x, y in zip(a, b)
-    )
+    with keys_answer():
+        return len(a) == len(b) and all(
+            x is y or (not isinstance(x, tensors) and not isinstance(y, tensors) and bool(x == y)) for x, y in zip(a, b)
+        )
 
 
 def same_known(a: Any, b: Any) -> bool:
