@@ -1,4 +1,5 @@
-"""Training loops of Lightning and Accelerate around a converted module: parameters equal to eager's, bit for bit."""
+"""Training loops of Lightning and Accelerate, and quantisation-aware training, of converted modules: parameters equal to
+eager's, bit for bit."""
 
 from __future__ import annotations
 
@@ -157,3 +158,90 @@ def test_accelerate(how: str, before: bool) -> None:
         (losses, eager), (mine, net) = fit(False), fit(True)
     assert mine == losses
     same_states(net, eager)
+
+
+class Plain(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(64, 32), nn.Linear(32, 3)
+
+    def forward(self, x: Any) -> Any:
+        h = self.a(x).relu()
+        if h.sum() > 20:
+            h = h * 2
+        return self.b(h)
+
+
+def steps(net: nn.Module, features: int, count: int, between: Any = lambda step: None) -> list[float]:
+    """Losses of some steps of SGD."""
+    generator = torch.Generator().manual_seed(1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    losses = []
+    for step in range(count):
+        between(step)
+        x = torch.randn(5, features, generator=generator)
+        loss = nn.functional.cross_entropy(net(x), (x.sum(1) > 0).long())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_quantisation_aware_training_by_torchao() -> None:
+    quantization = pytest.importorskip("torchao.quantization")
+    from torchao.quantization.qat import QATConfig
+
+    found = []
+    for convert in (False, True):
+        torch.manual_seed(0)
+        net = Plain()
+        config = quantization.Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4)
+        quantization.quantize_(net, QATConfig(config, step="prepare"))
+        if convert:
+            to_static(net)
+        found.append((steps(net, 64, 8), net))
+    assert found[0][0] == found[1][0]
+    same_states(found[0][1], found[1][1])
+
+
+def test_weights_that_torchao_keeps_as_int8() -> None:
+    quantization = pytest.importorskip("torchao.quantization")
+    found = []
+    for convert in (False, True):
+        torch.manual_seed(0)
+        net = Plain()
+        quantization.quantize_(net, quantization.Int8WeightOnlyConfig())
+        if convert:
+            to_static(net)
+        found.append([net(torch.linspace(-1, scale, 128).reshape(2, 64)) for scale in (1.0, 5.0)])
+    assert all(torch.equal(a, b) for a, b in zip(*found))
+
+
+def test_quantisation_aware_training_by_torch() -> None:
+    quantization = pytest.importorskip("torch.ao.quantization")
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.quant, self.dequant = quantization.QuantStub(), quantization.DeQuantStub()
+            self.a, self.b = nn.Linear(6, 8), nn.Linear(8, 3)
+
+        def forward(self, x: Any) -> Any:
+            y = self.dequant(self.b(torch.relu(self.a(self.quant(x)))))
+            if y.sum() > 0:
+                y = y * 2
+            return y
+
+    found = []
+    for convert in (False, True):
+        torch.manual_seed(0)
+        net = Net().train()
+        net.qconfig = quantization.get_default_qat_qconfig("fbgemm")
+        quantization.prepare_qat(net, inplace=True)
+        if convert:
+            to_static(net)
+        freeze = lambda step: net.apply(quantization.disable_observer) if step == 8 else None
+        found.append((steps(net, 6, 12, freeze), net))
+    assert found[0][0] == found[1][0]
+    same_states(found[0][1], found[1][1])
