@@ -273,13 +273,20 @@ def user_location() -> Location | None:
     return None
 
 
+@cache
+def whole_path(file: str) -> str:
+    """A file as code objects name it, with nothing to resolve: an entry of ``sys.path`` may be ``src/../lib``."""
+    return file if file.startswith("<") else os.path.abspath(file)
+
+
 def is_torch_function_file(file: str) -> bool:
     """Whether a file holds torch's own functions over tensors."""
-    return file.startswith(_TORCH_FUNCTIONS)
+    return whole_path(file).startswith(_TORCH_FUNCTIONS)
 
 
 def _is_called(file: str) -> bool:
     """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
+    file = whole_path(file)
     ours = file in IN_PYTHON or file in STANDARD_CONVERTED
     return ours or is_torch_function_file(file) or file.startswith(_TORCH_TRAINING)
 
@@ -312,6 +319,7 @@ def _library_folders() -> tuple[str, ...]:
     paths = {sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths.add(str(Path(ast.__file__).parent))
     paths.update(str(Path(path).parent) for path in (__file__, str(runtime.__file__)))
+    paths.update([*map(os.path.abspath, paths)])
     return tuple(sorted(path.rstrip("/\\") + folder for path in paths for folder in ("/", "\\")))
 
 
@@ -320,4 +328,5 @@ def is_user_file(path: str) -> bool:
     """True for code that is neither a library's, the interpreter's nor this project's own."""
     if path.startswith("<"):
         return path.startswith(("<stdin>", "<ipython", "<python-input", "<doctest"))
+    path = whole_path(path)
     return not path.startswith(_library_folders()) and "site-packages" not in path and "dist-packages" not in path

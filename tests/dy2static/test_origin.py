@@ -17,6 +17,7 @@ import gast
 import pytest
 import torch
 
+import dy2static
 from dy2static import to_static
 from dy2static.errors import ConversionError, converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
@@ -200,3 +201,31 @@ def test_code_that_reads_alike_in_two_files_has_places_of_its_own(tmp_path):
         with pytest.raises(ValueError, match="^positive$") as caught:
             to_static(getattr(module, name))(torch.ones(3))
         assert str(caught.traceback[-1].path) == str(path)
+
+
+PROGRAM = """
+import os, sys
+sys.path.insert(0, os.path.join({root!r}, "tests", ".."))
+import dy2static, runtime, torch
+assert os.pardir in dy2static.__file__ and os.pardir in runtime.__file__
+
+@dy2static.to_static
+def f(x):
+    n, found = 0, []
+    while n < 2 and x.abs().mean() > 1e-3:
+        x = x * 2
+        n += 1
+        found.append(x.sum())
+    pairs = [t * 2 for t in x if t > 0]
+    return x, n, max(zip(x, range(2)), key=lambda pair: pair[1])[0], len(pairs), torch.nn.functional.gelu(x)
+
+print([t.tolist() if isinstance(t, torch.Tensor) else t for t in f(torch.ones(2))[:4]])
+"""
+
+
+def test_a_path_with_steps_back_is_the_same_project(tmp_path):
+    """What ``sys.path`` calls ``src/..`` is the project's own code, which is not converted."""
+    root = Path(dy2static.__file__).parents[1]
+    (tmp_path / "program.py").write_text(PROGRAM.format(root=str(root)))
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[[4.0, 4.0], 2, 4.0, 2]\n", done.stderr

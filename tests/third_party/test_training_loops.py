@@ -1,5 +1,7 @@
-"""Training loops of Lightning and Accelerate, and quantisation-aware training, of converted modules: parameters equal to
-eager's, bit for bit."""
+"""Training loops of Lightning and Accelerate, and quantisation-aware training, of converted modules.
+
+Parameters are equal to eager's, bit for bit.
+"""
 
 from __future__ import annotations
 

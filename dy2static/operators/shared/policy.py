@@ -15,7 +15,7 @@ import torch
 
 import runtime
 from dy2static.exclusions import exclusion_of
-from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file
+from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file, whole_path
 from runtime.tracer.ambient.unasked import unasked
 
 _OWN = tuple(
@@ -57,7 +57,7 @@ def is_plain_torch(function: types.FunctionType) -> bool:
 def may_decide(function: types.FunctionType) -> bool:
     """Whether a function of torch that turned out to read a tensor may be converted: not if it is part of the
     machinery that tensors, traces and processes run on."""
-    file = function.__code__.co_filename
+    file = whole_path(function.__code__.co_filename)
     return file.startswith(_TORCH) and not file.startswith(_TORCH_MACHINERY) and exclusion_of(function) is None
 
 
@@ -75,6 +75,7 @@ def reason_not_converted(function: types.FunctionType) -> str:
 @lru_cache(maxsize=4096)
 def home_of(file: str) -> str:
     """The library that a file belongs to; empty for the user's files and those of other packages."""
+    file = whole_path(file)
     if file.startswith(_OWN):
         return "" if file in IN_PYTHON else "dy2static"
     if file.startswith(_TORCH):
@@ -106,7 +107,7 @@ def is_torch(target: Any) -> bool:
     """Whether a callable belongs to torch."""
     code = unasked(target, "__code__")
     if code is not None:
-        return bool(code.co_filename.startswith(_TORCH))
+        return whole_path(code.co_filename).startswith(_TORCH)
     owner = unasked(target, "__self__")
     if isinstance(owner, torch.Tensor) or unasked(target, "__objclass__") in torch.Tensor.__mro__[:-1]:
         return True

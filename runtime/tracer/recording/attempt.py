@@ -82,6 +82,7 @@ FIELDS: dict[str, str] = {
     "hung": DEEP,
     "gradients": ITEMS,  # what they hold has a place in the journal
     "used_up": ITEMS,
+    "made_leaves": VALUE,
     "bare": ITEMS,
     "gradients_asked": VALUE,
     "grad_switches": VALUE,
