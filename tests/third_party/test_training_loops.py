@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dy2static import to_static
+from tests.oracle import same
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -48,8 +49,7 @@ def data() -> DataLoader[Any]:
 
 
 def same_states(one: nn.Module, other: nn.Module) -> None:
-    a, b = one.state_dict(), other.state_dict()
-    assert list(a) == list(b) and [name for name in a if not torch.equal(a[name], b[name])] == []
+    same(dict(one.state_dict()), dict(other.state_dict()))
 
 
 LIGHTNING: dict[str, dict[str, Any]] = {
