@@ -349,7 +349,8 @@ class Forward:
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
-        reached = join_activity(map(self.activity_of, _read(op)))
+        read = _written_from(op) if op.name == "update" else _read(op)
+        reached = join_activity(map(self.activity_of, read))
         for var in op.outputs:
             value = self._live.get(var)
             if isinstance(value, torch.Tensor) and value.requires_grad:
@@ -534,6 +535,28 @@ class Forward:
                 element.dtype is None or element.dtype.is_floating_point or element.dtype.is_complex
             )
         return can_carry(self.env[var])
+
+
+def _written_from(op: Operator) -> list[Variable]:
+    """What the results of an ``update`` have a history of: its bases, and what the writes in it read of others, unless
+    it was detached, or a write is to what was detached."""
+    flows: dict[Variable, dict[Variable, None]] = {}
+    apart: set[Variable] = set()
+    found = {base: None for base in op.args if isinstance(base, Variable)}
+    inside = {*op.blocks[0].args}
+    for inner in op.blocks[0].ops:
+        detaches = inner.name == "aten.detach.default"
+        read: dict[Variable, None] = {}
+        for var in () if detaches or inner.grad_mode == "off" else _read(inner):
+            read.update(flows.get(var, {} if var in inside else {var: None}))
+        target = next(leaves(inner.args), None)
+        if detaches or target in apart:
+            apart.update(inner.outputs)
+        elif aten.resolve(inner.name)._schema.is_mutable:
+            found.update(read)
+        flows.update(dict.fromkeys(inner.outputs, read))
+        inside.update(inner.outputs)
+    return list(found)
 
 
 def _read(op: Operator) -> list[Variable]:

@@ -296,3 +296,44 @@ def test_the_flag_is_set(function):
             check(function, (torch.full((3,), value, requires_grad=True),), paths=("program",))
         except Dy2StaticError as error:
             assert error.code in ("D2S213", "D2S228")
+
+
+def _joined(x, y):
+    q, r = y * 2, torch.zeros(3)
+    if x.sum() > 0:
+        q = r
+    return q, r
+
+
+def _carried(x, y):
+    q, r = y * 2, torch.zeros(3)
+    for _ in range(int((x > 0).sum())):
+        q = r
+    return q, r
+
+
+DETACHED = {
+    "copied": lambda q, r: r.copy_(q.detach()), "added": lambda q, r: r.add_(q.detach()),
+    "a part": lambda q, r: r[1:].copy_(q.detach()[1:]), "of a part": lambda q, r: r[0].add_(q.detach().sum()),
+    "to what is detached": lambda q, r: r.detach().add_(q), "data": lambda q, r: r.copy_(q.data),
+    "with a history": lambda q, r: r.add_(q), "both": lambda q, r: r.add_(q.detach() * q),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("write", DETACHED)
+@pytest.mark.parametrize("made", [_joined, _carried])
+def test_a_write_of_what_is_detached_brings_no_history(made, write, before):
+    """Of a tensor that is the written one on some paths, and needs a gradient on others."""
+
+    def f(x, y):
+        q, r = made(x, y)
+        p = q.detach()
+        if before:
+            with torch.no_grad():
+                q[0] = 1.0
+        DETACHED[write](q, r)
+        return r * 1, p * 1, q * 1, r.requires_grad
+
+    calls = [(torch.tensor(x), torch.ones(3, requires_grad=True)) for x in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])]
+    check(f, *calls)

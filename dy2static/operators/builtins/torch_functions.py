@@ -20,6 +20,7 @@ def _taken_over(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    kwargs = dict(kwargs)
     needs, out = bool(kwargs.pop("requires_grad", False)), kwargs.get("out")
     args, kwargs = session.sizes.symbolic(args), session.sizes.symbolic(kwargs)
     made = chosen.foreign(session, torch.range, args, kwargs)

@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -193,7 +194,7 @@ def _call_unconverted(
         try:
             result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
-            named = "Staged" in str(error)  # what a function that it calls gave
+            named = re.search(r"\bStaged(Int|Float|Bool|Str|Size)\b", str(error))  # what a function that it calls gave
             if home != "the standard library" or not (named or any_staged([args, kwargs])):
                 raise
             raise chosen.refusal(session, f) from error
