@@ -194,7 +194,7 @@ def _call_unconverted(
         try:
             result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
-            named = re.search(r"\bStaged(Int|Float|Bool|Str|Size)\b", str(error))  # what a function that it calls gave
+            named = re.search(r"\bStaged[A-Z]\w*", str(error))  # what a function that it calls gave
             if home != "the standard library" or not (named or any_staged([args, kwargs])):
                 raise
             raise chosen.refusal(session, f) from error
