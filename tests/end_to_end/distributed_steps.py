@@ -5,12 +5,18 @@ Prints a line for each: ``same``, or what differs, or what was raised.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import checkpoint
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 import dy2static
@@ -78,6 +84,17 @@ def shard_parts(net: nn.Module) -> nn.Module:
     return shard(net)
 
 
+def columns_and_rows(net: nn.Module) -> nn.Module:
+    """A plan of tensor parallelism: a layer's outputs are divided between the processes, another one's inputs."""
+    plan = {"b": ColwiseParallel(output_layouts=Replicate()), "c": RowwiseParallel(input_layouts=Replicate())}
+    return parallelize_module(net, init_device_mesh("cpu", (2,)), plan)
+
+
+def in_pieces(net: nn.Module) -> nn.Module:
+    made: nn.Module = dy2static.to_static(net, full_graph=False)
+    return made
+
+
 def convert(net: nn.Module) -> nn.Module:
     made: nn.Module = dy2static.to_static(net)
     return made
@@ -89,7 +106,40 @@ WAYS: dict[str, tuple[Callable[[nn.Module], nn.Module], Callable[[nn.Module], nn
     "FSDP2 of a converted module": (shard, lambda net: shard(convert(net))),
     "a converted FSDP2 module": (shard, lambda net: convert(shard(net))),
     "FSDP2 of parts of a converted module": (shard_parts, lambda net: shard_parts(convert(net))),
+    "a converted tensor parallel module": (columns_and_rows, lambda net: convert(columns_and_rows(net))),
+    "a tensor parallel module in pieces": (columns_and_rows, lambda net: in_pieces(columns_and_rows(net))),
 }
+
+
+SOME_HAVE_NO_STATE = StateDictOptions(strict=False)
+"""The layer that is never used."""
+
+
+def through_a_checkpoint() -> str:
+    """What ``torch.distributed.checkpoint`` writes of a converted module and its optimizer, read into others."""
+    folder = [tempfile.mkdtemp() if dist.get_rank() == 0 else ""]
+    dist.broadcast_object_list(folder)
+    x, made = torch.ones(3, 4), []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        net = convert(Net())
+        optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+        net(x).sum().backward()
+        optimizer.step()
+        model, state = get_state_dict(net, optimizer)
+        held = {"model": model, "optimizer": state}
+        if seed == 1:
+            checkpoint.save(held, checkpoint_id=folder[0])
+        else:
+            checkpoint.load(held, checkpoint_id=folder[0])
+            set_state_dict(net, optimizer, model_state_dict=model, optim_state_dict=state, options=SOME_HAVE_NO_STATE)
+        made.append((net, optimizer))
+    for net, optimizer in made:
+        optimizer.zero_grad()
+        net(x * 2).square().sum().backward()
+        optimizer.step()
+    (one, _), (other, _) = made
+    return difference(dict(other.state_dict()), dict(one.state_dict())) or "same"
 
 
 def main() -> None:
@@ -97,7 +147,7 @@ def main() -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     for name, (eager, static) in WAYS.items():
-        sharded = "FSDP2" in name  # whose processes have to take the same paths
+        sharded = "FSDP2" in name or "tensor parallel" in name  # whose processes have to take the same paths
         inputs = batches(0 if sharded else rank)
         try:
             expected = train(eager, inputs, not sharded)
@@ -108,6 +158,9 @@ def main() -> None:
         dist.all_gather_object(everyone, result)
         if rank == 0:
             print(f"{name}: {everyone[0] if everyone[0] == everyone[1] else everyone}", flush=True)
+    result = through_a_checkpoint()
+    if rank == 0:
+        print(f"a checkpoint of several processes: {result}", flush=True)
     dist.destroy_process_group()
 
 
