@@ -24,7 +24,7 @@ X = ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0])
 
 
 @pytest.mark.filterwarnings("ignore:torch.range is deprecated:UserWarning")
-@pytest.mark.sample(8)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("on_a_path", [False, True])
 @pytest.mark.parametrize("grad_mode", [False, True])
 @pytest.mark.parametrize("asked", [None, False, True])

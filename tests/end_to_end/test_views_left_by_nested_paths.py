@@ -60,7 +60,7 @@ def program(views: str, around: tuple[str, ...], write: str) -> str:
     return "import torch\n" + inside(whole, "def f(x):\n    BODY") + "\n"
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(100)
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("around", [*((one,) for one in AROUND), *itertools.product(AROUND, repeat=2)], ids="-".join)
 @pytest.mark.parametrize("views", VIEWS)
