@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from dy2static import Dy2StaticError, to_static
+from runtime.tracer.values import tensor_pairs
 from tests.oracle import same
 
 ROOMS = ("runtime.tracer", "runtime.autodiff", "runtime.executor", "dy2static.operators")
@@ -32,7 +33,7 @@ REPORTING = {
 """Modules that tell of errors, and the slot that the session is in."""
 REPORTING_NAMES = {
     "Session.error", "Session.location", "Place.set", "Place.put_back", "_is_slot", "_set_attribute", "_set_content",
-    "_module_slot", "attributes", "is_plain", "storage_key",
+    "_registered", "found_in", "take_out", "take_own", "to_fill", "attributes", "is_plain", "storage_key",
 }  # fmt: skip
 """Functions of other modules that do; ``Place.set``, what it calls and what calls it put the user's objects back; the
 next two are what the watch for leaks (``tests.leaks``) calls, too, and the last one what a call asks before it is
@@ -188,3 +189,24 @@ def test_every_function_of_the_tracer(capsys: pytest.CaptureFixture[str]) -> Non
 def test_every_function_of_the_tracer_in_full() -> None:
     for number, (name, function) in enumerate(called_while_tracing()):
         check(name, function, FAULTS[number % len(FAULTS)] if name.startswith("runtime") else ACTING_FAULTS[0])
+
+
+def test_an_operator_that_our_own_code_asks_for_is_no_error_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tensors of different sizes that code of ours compares with ``==``: the real operator raises as well."""
+    space: dict[str, Any] = {}
+    text = "import torch\ndef may_be(value, option):\n    return bool((torch.ones(3) == torch.ones(4)).all())\n"
+    exec(compile(text, str(tensor_pairs.__file__), "exec"), space)
+
+    def f(x: torch.Tensor) -> Any:
+        t: Any = (x * 3, x * 3)
+        n = 0
+        while n < 2 and x.sum() < 100:
+            if x.sum() > 0:
+                t = (x, x * 2, x)
+            n = n + 1
+        return t[0] * 1
+
+    same(to_static(f)(torch.ones(3)), f(torch.ones(3)))
+    monkeypatch.setattr(tensor_pairs, "_may_be", space["may_be"])
+    with pytest.raises(Dy2StaticError, match="D2S290.*size of tensor a"):
+        to_static(f)(torch.ones(3))

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _HERE = str(Path(__file__).parents[2]) + os.sep
+_LOOKING = tuple(os.path.join(_HERE, "tracer", room) + os.sep for room in (
+    "values", "memory", "control", "python_state", "boundary"))  # fmt: skip
+_INTERCEPTOR = str(Path(__file__).parent / "interceptor.py")
 folders: list[str] = [_HERE]
 """Where our own code is."""
 acting: list[str] = []
@@ -72,6 +75,8 @@ def is_ours(error: BaseException) -> bool:
     if type(error).__module__.startswith("torch._subclasses"):  # what only torch's stand-ins raise
         return True
     say_as_eager(error)
+    if error in _vetted and _is_asked_by_the_tracer(error):
+        return True
     if isinstance(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
         return False
     innermost = True
@@ -83,6 +88,14 @@ def is_ours(error: BaseException) -> bool:
             return not _raises(entry) and _OUR_WORDS.search(_text(error)) is not None
         innermost = False
     return False
+
+
+def _is_asked_by_the_tracer(error: BaseException) -> bool:
+    """Whether rooms of ours that only look at the user's values called what raised this: ``==`` of two that turned out
+    to be tensors."""
+    codes = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
+    callers = [one for one, called in zip(codes, codes[1:]) if called.co_filename == _INTERCEPTOR]
+    return any(one.co_filename.startswith(_LOOKING) and not is_for_user(one) for one in callers)
 
 
 def _is_on_purpose(error: BaseException) -> bool:
