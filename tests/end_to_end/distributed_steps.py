@@ -5,6 +5,7 @@ Prints a line for each: ``same``, or what differs, or what was raised.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 
@@ -134,6 +135,9 @@ def through_a_checkpoint() -> str:
             checkpoint.load(held, checkpoint_id=folder[0])
             set_state_dict(net, optimizer, model_state_dict=model, optim_state_dict=state, options=SOME_HAVE_NO_STATE)
         made.append((net, optimizer))
+    dist.barrier()
+    if dist.get_rank() == 0:
+        shutil.rmtree(folder[0])
     for net, optimizer in made:
         optimizer.zero_grad()
         net(x * 2).square().sum().backward()

@@ -66,6 +66,23 @@ def test_range_tells_no_mode_and_works() -> None:
     check(f, *[(torch.tensor(x),) for x in X])
 
 
+@pytest.mark.parametrize("grad_mode", [False, True])
+def test_one_of_two_that_need_no_gradient(grad_mode: bool) -> None:
+    """Nothing is asked about graphs where there are none."""
+
+    def f(x):
+        a, b = torch.zeros(3), x.detach() * 2
+        r = a if x.sum() > 0 else b
+        for _ in range(2):
+            if x[0] > 0:
+                r = b
+            with torch.set_grad_enabled(grad_mode):
+                torch.arange(3, out=r)
+        return r * 1, b * 1, r.requires_grad
+
+    check(f, *[(torch.tensor(x, requires_grad=True),) for x in X], paths=("program",))
+
+
 def test_a_leaf_of_the_callers_is_left_alone() -> None:
     x = torch.ones(3, requires_grad=True)
 

@@ -369,8 +369,10 @@ def given_to_factory(session: Session, tensor: torch.Tensor, requires_grad: bool
     Errors raised: as ``requires_grad_``.
     """
     info = session.info(tensor)
-    computed = session.inputs.own_variable(tensor) is None and not is_leaf(session, info, info.storage.first)
-    return tensor if computed and info.requires_grad else requires_grad_(session, tensor, requires_grad)
+    if info.requires_grad and session.inputs.own_variable(tensor) is None:
+        if not is_leaf(session, info, info.storage.first):
+            return tensor
+    return requires_grad_(session, tensor, requires_grad)
 
 
 def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:

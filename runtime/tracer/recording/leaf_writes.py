@@ -62,7 +62,7 @@ def require_no_leaf(
             continue
         what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
         value = root.storage.value
-        if origin is None and session.made_leaves and session.visible(value):
+        if origin is None and session.made_leaves and info.requires_grad and session.visible(value):
             sources = Sources(session)
             if sources.is_leaf(value, outside=False):
                 raise_where(session, root.when, said(what))

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.values import structure
 
 
@@ -52,10 +53,10 @@ def _options(value: Any) -> Iterator[Any]:
 def _may_be(value: Any, option: structure.Structure) -> bool:
     """Whether one of several structures can be the one that a value goes to: others hold nothing there.
 
-    It may say so of too many: tensors of another dtype are cast, and what of Python's numbers fits is not asked.
+    It may say so of too many: tensors of another dtype are cast, and whether a number fits is not asked.
     """
     if isinstance(option, structure.Tensor):
-        return isinstance(value, torch.Tensor)
+        return isinstance(value, (torch.Tensor, Staged, int, float, complex))
     if isinstance(option, structure.Sequence):
         if type(value) is not option.kind or len(value) != len(option.items):  # type: ignore[arg-type]
             return False
