@@ -374,3 +374,23 @@ def test_a_forward_that_a_decorator_wraps() -> None:
             y.sum().backward()
             found.append([y, x.grad, *(p.grad for p in one.parameters())])
         assert all(torch.equal(a, b) for a, b in zip(*found))
+
+
+def test_whether_autocast_keeps_casts() -> None:
+    """A trace lets it keep none; the function is told what is so outside, or is refused."""
+
+    def outside(x: Any) -> Any:
+        y = x * 2
+        return torch.is_autocast_cache_enabled(), y
+
+    def inside(x: Any) -> Any:
+        with HELD:
+            y = x @ x
+            return torch.is_autocast_cache_enabled(), y
+
+    x = torch.ones(2, 2)
+    assert dy2static.to_static(outside)(x)[0] is outside(x)[0] is True
+    with torch.autocast("cpu", torch.bfloat16, cache_enabled=False):
+        assert dy2static.to_static(outside)(x)[0] is outside(x)[0] is False
+    with pytest.raises(dy2static.Dy2StaticError, match="D2S214"):
+        dy2static.to_static(inside)(x)

@@ -11,7 +11,9 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance import chosen
+from dy2static.operators.shared import settings
 from dy2static.operators.shared.staging import Session
+from runtime import torch_internals
 from runtime.tracer.recording import gradients
 
 
@@ -29,9 +31,18 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return gradients.requires_grad_(session, made) if needs else made
 
 
+def _keeps_casts(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether autocast keeps cast weights: the trace has switched that off."""
+    if torch_internals.autocast_now(session.ambient_autocast) != session.ambient_autocast:
+        raise session.error("torch.is_autocast_cache_enabled() is asked under an autocast that the function begins: a "
+                            "Program keeps no cast weights", code="D2S214", hint="Ask outside of it.")
+    settings.note_call(session, torch.is_autocast_cache_enabled)
+    return session.ambient_cache
+
+
 HANDLERS: list[tuple[Any, Any]] = [
     (function, _taken_over) for function in (
         torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
     )
-] + [(torch.range, _range)]  # fmt: skip
+] + [(torch.range, _range), (torch.is_autocast_cache_enabled, _keeps_casts)]  # fmt: skip

@@ -55,6 +55,7 @@ FIELDS: dict[str, str] = {
     "inputs": DEEP,
     "ambient_grad": VALUE,
     "ambient_autocast": VALUE,
+    "ambient_cache": VALUE,
     "ambient_settings": VALUE,
     "ambient_hooks": VALUE,
     "autocast": VALUE,

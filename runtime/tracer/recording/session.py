@@ -144,6 +144,8 @@ class Session:
         self.inputs = Inputs(self)
         self.ambient_grad = torch.is_grad_enabled()
         self.ambient_autocast = torch_internals.autocast_state()
+        self.ambient_cache = torch.is_autocast_cache_enabled()
+        """Whether autocast keeps cast weights outside; a trace lets it keep none."""
         self.ambient_settings = torch_internals.settings()
         self.ambient_hooks = torch_internals.saved_tensor_hooks()
         self.autocast = self.ambient_autocast
