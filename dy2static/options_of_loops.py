@@ -94,13 +94,13 @@ class loop_options:  # used like a function
             self._frame = sys._getframe(1)
             self._place = self._session.location()
             self._used = False
-            self._session.loop_options.append(self)
+            self._session.code.loop_options.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._session is not None:
             session, self._session, self._frame = self._session, None, None
-            session.loop_options.remove(self)
+            session.code.loop_options.remove(self)
             if kind is None and not self._used:
                 raise TraceError(
                     "no loop stands directly in this block of loop_options", code="D2S281", location=self._place,
@@ -116,7 +116,7 @@ class loop_options:  # used like a function
 
 def options_of(session: Session, frame: FrameType) -> dict[str, Any] | None:
     """The options of a loop that ``frame`` starts, inner blocks first."""
-    for options in reversed(session.loop_options):
+    for options in reversed(session.code.loop_options):
         if options.stands_in(frame):
             chosen = {
                 "max_iterations": options.max_iterations, "unroll": options.unroll,

@@ -82,7 +82,7 @@ def watching() -> Iterator[list[str]]:
         return traced
 
     def watched_foreign(session: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if session.has_growing or session.hidden:
+        if session.containers.has_growing or session.containers.hidden:
             one = _misread(session, f, args, kwargs)
             if one is not None:
                 found.append(f"{getattr(f, '__qualname__', f)}() is given {one}")
@@ -106,7 +106,7 @@ def _misread(session: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         one = given.reached(values, lambda value: type(value) in (Several, Growing) or _grew(value), modules=False)
         return None if one is None else f"a {type(one).__name__} that grew, or holds one of several things"
     if getattr(f, "__name__", "") in ("append", "appendleft", "insert", "add", "setdefault", "__setitem__"):
-        if any(id(value) in session.hidden for value in values[-1:]):
+        if any(id(value) in session.containers.hidden for value in values[-1:]):
             return "a container that stands for another"
     return None
 

@@ -184,7 +184,7 @@ class Forward:
         self._segment.location = op.location
         self.session.replaying.location = op.location  # type: ignore[union-attr]
         with modes(op):
-            self.session.autocast = torch_internals.autocast_now(self.session.ambient_autocast)
+            self.session.autocast = torch_internals.autocast_now(self.session.outside.autocast)
             self._run(op)
 
     def value(self, operand: Operand) -> Any:
@@ -293,7 +293,7 @@ class Forward:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors_in(args, kwargs)):
             if any(isinstance(out.type, TensorType) and _has_gradient(out.type) for out in op.outputs):
                 raise NotDifferentiable(op.name)
-        special = self.session.special_numbers
+        special = self.session.values.special_numbers
         while True:
             try:
                 with torch_internals.below_autograd():  # what it is made of would be given numbers computed from these
@@ -307,7 +307,7 @@ class Forward:
         """Results with a copy in place of those whose memory layout depends on the run."""
         if isinstance(result, (list, tuple)):
             return type(result)(self._dense(one) for one in result)
-        if not isinstance(result, torch.Tensor) or self.session.fake(result) not in self.session.any_layout:
+        if not isinstance(result, torch.Tensor) or self.session.fake(result) not in self.session.values.any_layout:
             return result
         copy = torch.ops.aten.clone.default(result, memory_format=torch.contiguous_format)
         self.session.info(copy).layout_known = True

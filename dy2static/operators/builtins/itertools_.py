@@ -65,7 +65,7 @@ def _is_unseen(session: Session, value: Any) -> bool:
     method = getattr(type(value), "__iter__", None)
     if isinstance(method, types.FunctionType) and not isinstance(value, torch.nn.Module):
         return True
-    return (session.has_growing or session.has_contents) and boundary.holds_stand_in(value)
+    return (session.containers.has_growing or session.containers.has_contents) and boundary.holds_stand_in(value)
 
 
 def _decides(function: Any) -> bool:

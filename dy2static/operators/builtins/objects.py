@@ -147,11 +147,11 @@ def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 @contextlib.contextmanager
 def _missing_is_caught(session: Session) -> Iterator[None]:
     """While an attribute is looked for: a user's ``__getattr__`` may raise on some paths only, which is refused."""
-    session.catching.append(lambda: AttributeError)
+    session.exceptions.catching.append(lambda: AttributeError)
     try:
         yield
     finally:
-        session.catching.pop()
+        session.exceptions.catching.pop()
 
 
 def _itself(value: Any) -> Any:

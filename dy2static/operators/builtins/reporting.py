@@ -52,7 +52,7 @@ def warn(
         return _under_filters(session, message, kind, args)
     place, level = _place(session, stacklevel)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    session.raised_types[name] = kind
+    session.exceptions.raised_types[name] = kind
     session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs={
         "category": name, "file": place.file, "line": place.line, "level": level,
         "module": str(place.names.get("__name__") or "<string>"),

@@ -17,10 +17,10 @@ class Suppress(contextlib.suppress):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._session.catching.append(lambda: self._caught)
+        self._session.exceptions.catching.append(lambda: self._caught)
 
     def __exit__(self, *error: Any) -> bool:
-        self._session.catching.pop()
+        self._session.exceptions.catching.pop()
         return bool(super().__exit__(*error))
 
 

@@ -33,11 +33,11 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 def _keeps_casts(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether autocast keeps cast weights: the trace has switched that off."""
-    if torch_internals.autocast_now(session.ambient_autocast) != session.ambient_autocast:
+    if torch_internals.autocast_now(session.outside.autocast) != session.outside.autocast:
         raise session.error("torch.is_autocast_cache_enabled() is asked under an autocast that the function begins: a "
                             "Program keeps no cast weights", code="D2S214", hint="Ask outside of it.")
     settings.note_call(session, torch.is_autocast_cache_enabled)
-    return session.ambient_cache
+    return session.outside.cache
 
 
 HANDLERS: list[tuple[Any, Any]] = [

@@ -92,7 +92,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if kwargs:
         args = _in_order(cls, args, kwargs, 0 if with_setup else 1)
     inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
-    grad, counted = torch.is_grad_enabled(), session.grad_switches
+    grad, counted = torch.is_grad_enabled(), session.graph.grad_switches
     needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
     context = Context(needs)
     memo(session).created[id(context)] = context
@@ -159,7 +159,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
                 note_unknown_alias(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
-    session.grad_switches = counted  # those in here are the function's own, and ours
+    session.graph.grad_switches = counted  # those in here are the function's own, and ours
     return tuple(joined) if isinstance(result, tuple) else joined[0]
 
 
@@ -270,7 +270,7 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     (``torch.no_grad()``, ``once_differentiable``), which is said, it runs without: a second derivative is refused.
     """
     inside: list[Any] = []
-    before = session.grad_switches
+    before = session.graph.grad_switches
     switches = False
 
     def prepare(scope: Scope) -> None:
@@ -293,9 +293,9 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     def run() -> Any:
         nonlocal before, switches
         with torch.no_grad():
-            before = session.grad_switches
+            before = session.graph.grad_switches
             result = call(cls.backward, *inside)
-            switches = session.grad_switches != before
+            switches = session.graph.grad_switches != before
         grads = result if isinstance(result, tuple) else (result,)
         _require_fitting(cls, grads, args)
         return grads

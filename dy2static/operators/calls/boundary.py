@@ -140,7 +140,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing and not session.has_contents:
+    if not session.containers.has_growing and not session.containers.has_contents:
         return
     takes = _takes(f)
     if takes is Takes.BOTH:
@@ -183,10 +183,10 @@ def require_none(session: Session, what: str, values: Iterable[Any], torchs: boo
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing and not session.has_contents:
+    if not session.containers.has_growing and not session.containers.has_contents:
         return
     values = list(values)
-    for one in (reached(values, _is_several, not torchs),) if session.has_contents else ():
+    for one in (reached(values, _is_several, not torchs),) if session.containers.has_contents else ():
         if one is not None:
             one.refuse()
     found = reached(values, has_grown, not torchs)

@@ -66,7 +66,7 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
         return _traced(session, f, args, kwargs)
     value = _really(session, f, args, kwargs, found is _NOTHING)
-    session.uses.append(functools.partial(f, *args, **kwargs))
+    session.call.uses.append(functools.partial(f, *args, **kwargs))
     return _rest_on(session, f, args, kwargs, value)
 
 
@@ -250,7 +250,7 @@ def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """Guard that the cache holds this very value."""
     key = ("cached", id(f), functools._make_key(args, kwargs, typed=True))
     name = unasked(f, "__qualname__", "a function")
-    before = session.cached.setdefault(key, value)
+    before = session.call.cached.setdefault(key, value)
     if before is not value:
         session.once(f"the cache of {name} did not keep a result for the length of a call")
     session.guards.add_test(key, f"what the cache of {name} holds", lambda: peek(f, args, kwargs) is value)
@@ -303,7 +303,7 @@ def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any
             elif known.effect and one.name not in _RAISING and not _is_silent(session, one):
                 said = "reports or does something"
     for place in session.journal.frames[-1]:
-        older = place.kind == "global" or id(place.owner) in session.externals
+        older = place.kind == "global" or id(place.owner) in session.objects.externals
         if older and (_differs(place, held[place]) if place in held else True):
             said = f"changes {place.describe()}"
     if said:

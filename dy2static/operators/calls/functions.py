@@ -95,7 +95,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
             policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _asks_gradients(f))
-            or _name_of(f) in session.known.reading
+            or _name_of(f) in session.call.known.reading
             or module_facts.has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
@@ -118,7 +118,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             try:
                 return call_torch(session, f, args, kwargs)
             except Dy2StaticError as error:
-                if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.known.reading:
+                if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.call.known.reading:
                     raise session.restart(Known(reading=frozenset({_name_of(f)}))) from error
                 raise
     if not reason and not f.__code__.co_flags & _COROUTINE:
@@ -206,9 +206,9 @@ def _call_unconverted(
 def note_made_class(session: Session, made: Any) -> None:
     """Give a class the module that asked for it: ``namedtuple()`` and the like look at who calls them."""
     if isinstance(made, type):
-        session.given_classes[id(made)] = made
-        if str(made.__module__).startswith("dy2static.operators.") and session.module_name:
-            made.__module__ = session.module_name
+        session.code.given_classes[id(made)] = made
+        if str(made.__module__).startswith("dy2static.operators.") and session.code.module_name:
+            made.__module__ = session.code.module_name
 
 
 _convert: list[Callable[[types.FunctionType, bool], types.FunctionType]] = []
@@ -228,7 +228,7 @@ def register(
 
 def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
-    return _convert[0](f, root_of(f.__code__) in session.known.escaping)
+    return _convert[0](f, root_of(f.__code__) in session.call.known.escaping)
 
 
 def _enter(
@@ -246,19 +246,20 @@ def _enter(
 def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise _too_deep(session, f)
-    if session.escape is not None:
+    if session.exceptions.escape is not None:
         raise catching.unsupported(session)
-    place = session.location() if session.known.escaping else None
-    before, session.unconverted = session.unconverted, []
-    caller, session.module_name = session.module_name, f.__globals__.get("__name__", "")
-    session.functions.append(root_of(f.__code__))
+    place = session.location() if session.call.known.escaping else None
+    before, session.code.unconverted = session.code.unconverted, []
+    caller, session.code.module_name = session.code.module_name, f.__globals__.get("__name__", "")
+    session.code.functions.append(root_of(f.__code__))
     try:
         result = f(*args, **kwargs)
-        if session.escape is not None:  # of a call in it, which nobody has looked at
+        if session.exceptions.escape is not None:  # of a call in it, which nobody has looked at
             raise catching.unsupported(session)
         if escaped.holds(result):
             result = escaped.settled(session, result)
-            session.escape, session.escape_place = (result, place) if escaped.holds(result) else (None, None)
+            leaves = escaped.holds(result)
+            session.exceptions.escape, session.exceptions.escape_place = (result, place) if leaves else (None, None)
         return result
     except RecursionError as error:
         if faults.in_tracer(error):
@@ -268,8 +269,8 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
                 code="D2S228", location=source_places.error_place(error)) from error
         raise _too_deep(session, f) from error
     finally:
-        session.unconverted, session.module_name = before, caller
-        session.functions.pop()
+        session.code.unconverted, session.code.module_name = before, caller
+        session.code.functions.pop()
 
 
 NESTING_LIMIT = 60
@@ -285,12 +286,13 @@ def _too_deep(session: Session, f: types.FunctionType) -> Exception:
 @contextmanager
 def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
     """While the block runs, errors say that they happened inside a function that is not converted, and why."""
-    session.unconverted.append((unasked(f, "__qualname__", type(f).__name__), reason))
-    before = session.last_error
+    session.code.unconverted.append((unasked(f, "__qualname__", type(f).__name__), reason))
+    before = session.exceptions.last_error
     try:
         yield
-        if reason == LEAVING_FINALLY and session.last_error is not None and session.last_error is not before:
-            raise session.last_error  # it was swallowed
+        last = session.exceptions.last_error
+        if reason == LEAVING_FINALLY and last is not None and last is not before:
+            raise last  # it was swallowed
     except torch_internals.shape_errors() as error:
         raise session.undecidable() from error
     except AttributeError as error:
@@ -299,13 +301,13 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, Dy2StaticError):
             raise
-        if session.last_error is not None and session.last_error is not before:
-            raise session.last_error from error  # it was taken for another
+        if session.exceptions.last_error is not None and session.exceptions.last_error is not before:
+            raise session.exceptions.last_error from error  # it was taken for another
         if torch_internals.comes_of_shapes(error):
             raise session.undecidable() from error
         raise
     finally:
-        session.unconverted.pop()
+        session.code.unconverted.pop()
 
 
 # -- torch

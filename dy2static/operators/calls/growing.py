@@ -30,7 +30,7 @@ def is_growing(value: object) -> bool:
 
 def note_present(session: Session, target: Any, key: Any) -> None:
     """There is an item at an index: in this Block, while the list holds what it does now."""
-    session.present.append((session.scope, held_now(target), key))
+    session.containers.present.append((session.scope, held_now(target), key))
 
 
 def held_now(target: Any) -> tuple[Any, Any]:
@@ -52,7 +52,7 @@ def held_now(target: Any) -> tuple[Any, Any]:
 def checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
     """Around what reads or removes an item: no handler is asked about it if the item is there."""
     held, number = held_now(target)
-    for scope, (content, row), index in session.present:
+    for scope, (content, row), index in session.containers.present:
         same = content is held and (row is number or _same_index(row, number))
         if same and _same_index(index, key) and session.is_open(scope):
             return session.uncaught()

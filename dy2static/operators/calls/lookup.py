@@ -76,7 +76,7 @@ def holds(target: Any, key: Any, kind: str) -> None:
     """The item is there, as ``lacks`` said: what follows does not raise."""
     session = active()
     if session is not None and kind in _DIVISIONS and _divides(target, key):
-        session.divisors.append((session.scope, key.var))
+        session.values.divisors.append((session.scope, key.var))
         return
     if session is not None and type(target) is dict and (several(target) is not None or isinstance(key, Choice)):
         growing.note_present(session, target, key)

@@ -281,7 +281,7 @@ def _of_int(
         raise _refusal(session, f, value, names)
     number = value if value.kind == "int" else session.scalar("int", value)
     placeholder = number_operands.int_stand_in(session, number)
-    session.special_numbers[placeholder] = special
+    session.values.special_numbers[placeholder] = special
     ops = session.scope.block.ops
     before = len(ops)
     with attempt.Attempt(session) as tried:

@@ -38,11 +38,11 @@ class handling:  # reads as a statement in generated code
     def __enter__(self) -> None:
         self._session = active()
         if self._session is not None:
-            self._caught = self._session.catching.pop()
+            self._caught = self._session.exceptions.catching.pop()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
-            self._session.catching.append(self._caught)
+            self._session.exceptions.catching.append(self._caught)
         if error is not None:
             self._attempt.escaped = error
 

@@ -32,18 +32,18 @@ class catching:  # reads as a statement in generated code
     def __enter__(self) -> None:
         self._session = active()
         if self._session is not None:
-            self.depth = len(self._session.functions)
-            self._session.catching.append(self)
+            self.depth = len(self._session.code.functions)
+            self._session.exceptions.catching.append(self)
 
     def __call__(self) -> Any:
         """The types that are caught now."""
-        error = self._session.raising if self._session is not None else None
+        error = self._session.exceptions.raising if self._session is not None else None
         if error is not None and self._attempt is not None and error is self._attempt.escaped:
             return ()  # a handler raised it
         return self._types()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
-            self._session.catching.pop()
+            self._session.exceptions.catching.pop()
             if isinstance(error, Exception):
                 faults.require_users(self._session, error)

@@ -27,7 +27,7 @@ def pythons(value: Any) -> Any:
         raise session.error(
             f"a {type(value).__name__} whose length is only known while the Program runs is read in the body of a "
             "class", hint="Read it before the class statement, and use the result there.", code="D2S253")
-    if session.has_contents and several(value) is not None:
+    if session.containers.has_contents and several(value) is not None:
         raise session.error(
             f"a {type(value).__name__} is read in the body of a class, and what it holds differs between paths",
             hint="Read it before the class statement, and use the result there.", code="D2S254")

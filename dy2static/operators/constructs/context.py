@@ -53,12 +53,12 @@ class _Entered:
     def __enter__(self) -> Any:
         result = _method(self.manager, "__enter__")()
         if self.catches:
-            self.session.catching.append(lambda: BaseException)
+            self.session.exceptions.catching.append(lambda: BaseException)
         return result
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if self.catches:
-            self.session.catching.pop()
+            self.session.exceptions.catching.pop()
         if isinstance(error, Exception) and faults.is_ours(error):
             _leave_with(self.manager, error)
             faults.require_users(self.session, error)

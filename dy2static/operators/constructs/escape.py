@@ -52,10 +52,10 @@ def error_of(result: Any) -> Any:
     session = active()
     if session is None:
         return None
-    if session.escape is not None:
-        if session.escape is not result:
+    if session.exceptions.escape is not None:
+        if session.exceptions.escape is not result:
             raise catching.unsupported(session)
-        session.escape = None
+        session.exceptions.escape = None
     if isinstance(result, Escaping):
         return result.error
     if not isinstance(result, Choice) or not holds(result):

@@ -48,7 +48,7 @@ _TEXTS = (str, bytes, bytearray)
 
 def holds_grown(session: Session, *values: Any) -> bool:
     """Whether a list that grew is among values, or in what they hold."""
-    return session.has_growing and boundary.reached(values, boundary.has_grown) is not None
+    return session.containers.has_growing and boundary.reached(values, boundary.has_grown) is not None
 
 
 def operated(session: Session, a: Any, op: str, b: Any) -> Any:

@@ -71,7 +71,7 @@ def while_stmt(
         run(done + 1, False)
 
     with region(session, options):
-        run(0, here in session.known.peeled)
+        run(0, here in session.call.known.peeled)
 
 
 @contextlib.contextmanager
@@ -80,10 +80,11 @@ def _else_peeled(session: Session, here: Location | None) -> Iterator[None]:
 
     What an optimizer remembers it makes in its first step: from there on each iteration leaves what it began with.
     """
-    asked = session.gradients_asked
+    asked = session.graph.gradients_asked
     try:
         yield
     except Dy2StaticError as error:
-        if session.gradients_asked == asked or session.advanced or here is None or here in session.known.peeled:
+        call = session.call
+        if session.graph.gradients_asked == asked or call.advanced or here is None or here in call.known.peeled:
             raise
         raise session.restart(Known(peeled=frozenset((here,)))) from error

@@ -68,13 +68,14 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return call_builtin(session, f, (more, *args[1:]), kwargs)
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
-    found = containers.several(owner) if session.has_contents and not isinstance(owner, type) else None
+    found = containers.several(owner) if session.containers.has_contents and not isinstance(owner, type) else None
     if found is not None:  # a method that was read before the container became one of several
         if isinstance(found, RowChoice):
             return _of_row(session, found, f, args, kwargs)
         methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
         return traced(session, methods, args, kwargs)
-    if session.has_contents and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    of_a_class = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    if session.containers.has_contents and args and of_a_class:
         found = containers.several(args[0])
         if found is not None:  # dict.get(d, key)
             return distribute(session, found, lambda option: call_builtin(session, f, (option, *args[1:]), kwargs))
@@ -176,7 +177,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     else:
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
-    if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
+    if isinstance(owner, (list, dict, deque)) and id(owner) in session.objects.externals and name in ("get", "pop"):
         adopt(session, result)
     return result
 

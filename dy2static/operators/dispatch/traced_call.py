@@ -77,7 +77,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     known = memo(session)
     made = known.made
     result = _called(session, f, args, kwargs)
-    if id(result) in session.originals:
+    if id(result) in session.objects.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
     if isinstance(f, type) or (f is iter and result is not args[0]):
@@ -93,7 +93,7 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
-    if session.has_growing and starred_call.holds_items(args) and not _is_partial(f):
+    if session.containers.has_growing and starred_call.holds_items(args) and not _is_partial(f):
         of_builtin = starred.handler_of(f, args, kwargs)
         if of_builtin is not None:
             return of_builtin(session, list(args))
@@ -116,7 +116,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
-        if session.has_contents and f not in _ABOUT_OBJECTS:
+        if session.containers.has_contents and f not in _ABOUT_OBJECTS:
             args = tuple(map(containers.opened, args))
             kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
         boundary.require(session, f, args, kwargs)
@@ -241,7 +241,7 @@ def _referent(session: Session, reference: Any) -> Any:
     gone = found is None
     session.guards.add_test((id(reference), "gone"), "whether the object of a weak reference still lives",
                             lambda: (reference() is None) is gone)
-    if id(found) in session.originals:
+    if id(found) in session.objects.originals:
         meet(session, found)
     if not isinstance(found, torch.Tensor):
         adopt(session, found)
@@ -258,7 +258,7 @@ def _is_converted_class(cls: type) -> bool:
 
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
-    staged = session.pictures or any(is_path(op) for op in session.program.block.ops)
+    staged = session.constructs.pictures or any(is_path(op) for op in session.program.block.ops)
     if staged and not unjournaled.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
@@ -354,7 +354,7 @@ def _may_give_old_ones(cls: type) -> bool:
 
 def _note_made(session: Session, made: Any, new: bool = True) -> Any:
     note_made_class(session, made)
-    if new and id(made) not in session.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
+    if new and id(made) not in session.objects.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal
             session.journal.note_made(made)
@@ -382,13 +382,13 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
         boundary.require(session, new, args, kwargs)
         made = new(cls, *args, **kwargs)
     if cls in type(made).__mro__:
-        if id(made) not in session.externals:  # a __new__ may give an object that there was before
+        if id(made) not in session.objects.externals:  # a __new__ may give an object that there was before
             memo(session).created[id(made)] = made
-        session.constructing.add(id(made))
+        session.objects.constructing.add(id(made))
         try:
             _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))
         finally:
-            session.constructing.discard(id(made))
+            session.objects.constructing.discard(id(made))
     return made
 
 

@@ -42,7 +42,7 @@ class GoneOver:
         Raises:
             TraceError: D2S266, they cannot be had by position.
         """
-        if not self._watched or not (session.has_growing or session.has_contents):
+        if not self._watched or not (session.containers.has_growing or session.containers.has_contents):
             return None
         differing = [one for one in self._watched if several(one) is not None or growing(one) is not None]
         if not differing:

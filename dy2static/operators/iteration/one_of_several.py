@@ -45,10 +45,10 @@ def as_one_list(session: Session, choice: Choice) -> list[Any]:
 def items_chosen(session: Session, value: Any) -> Any:
     """The items of an object whose ``__iter__``, written by the user, gives one of several iterators; others as they
     are."""
-    if not session.known.choosing:
+    if not session.call.known.choosing:
         return value
     method = python_method(value, "__iter__")
-    if method is None or place_of(method) not in session.known.choosing:
+    if method is None or place_of(method) not in session.call.known.choosing:
         return value
     found = call(method, value)
     return as_one_list(session, found) if isinstance(found, Choice) else found

@@ -243,7 +243,7 @@ def _rest_rolled(session: Session, iterable: Any, gradients: int, test: Callable
     What an optimizer remembers it makes in its first step: from there on each iteration leaves what it began with.
     ``gradients``: how many had been asked for before.
     """
-    asked = session.gradients_asked > gradients
+    asked = session.graph.gradients_asked > gradients
     if type(iterable) is not range or (options or {}).get("unroll") or not asked or len(iterable) < _LEAST:
         return False
     return _rolled_from(session, iterable, 1, test, body, names, rest(options, 1))
@@ -255,7 +255,7 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = done = 0
-    gradients = session.gradients_asked
+    gradients = session.graph.gradients_asked
     gone_over = GoneOver(iterable, alone or test is None)
     iterator = iterate(session, iterable)
     while True:
@@ -297,7 +297,7 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
 
 
 def _is_old(session: Session, container: Any) -> bool:
-    return id(container) in session.externals and Place("content", container) not in session.journal.frames[0]
+    return id(container) in session.objects.externals and Place("content", container) not in session.journal.frames[0]
 
 
 def iterate(session: Session, iterable: Any) -> Iterator[Any]:
@@ -370,11 +370,11 @@ def drive(session: Session, source: Any, body: Callable[[Any], None], test: Call
 
 def _push(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
           names: Names) -> Any:
-    outer = session.surrounding
+    outer = session.code.surrounding
     consumer: list[BaseException] = []
 
     def give(item: Any) -> Any:
-        inner, session.surrounding = session.surrounding, outer
+        inner, session.code.surrounding = session.code.surrounding, outer
         try:
             body(item)
             going = truth_of(session, test()) if test is not None else True
@@ -382,7 +382,7 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
             consumer.append(error)
             raise
         finally:
-            session.surrounding = inner
+            session.code.surrounding = inner
         return session.scalar("not_", going) if isinstance(going, Staged) else not going
 
     known = memo(session)
@@ -392,7 +392,7 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
         known.left.add(source)
     known.running.add(source)
     before, known.returned = known.returned, None
-    session.surrounding = (*outer, names)
+    session.code.surrounding = (*outer, names)
     try:
         run(give)
     except StopIteration as error:
@@ -400,7 +400,7 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
             raise
         raise RuntimeError("generator raised StopIteration") from error
     finally:
-        session.surrounding = outer
+        session.code.surrounding = outer
         known.running.discard(source)
         found, known.returned = known.returned, before
     return found

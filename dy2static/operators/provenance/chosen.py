@@ -66,7 +66,7 @@ _KEEPING_ITERATORS = frozenset({
 def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Any:
     """``run(args, kwargs)``, which calls ``f``: once for each value that what it looks at may be."""
     look = _look(f)
-    if session.has_contents and look is not _NOTHING:  # what it keeps stays what it is
+    if session.containers.has_contents and look is not _NOTHING:  # what it keeps stays what it is
         only = look[1] + len(args) if look[1] < 0 else look[1]
         args = tuple(opened(arg) if look[0] not in _OF_ONE or index == only else arg for index, arg in enumerate(args))
     pairs = any(isinstance(arg, (zip, enumerate)) for arg in args)

@@ -79,10 +79,10 @@ def note_method(session: Session, value: object, name: str) -> None:
     if not cls.__flags__ & HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
         return
     if is_librarys(str(cls.__module__)):
-        if id(value) in session.externals:  # what a library makes for a moment is no matter
+        if id(value) in session.objects.externals:  # what a library makes for a moment is no matter
             note_parts(session, value)
         return
-    if id(value) in session.externals and not isinstance(value, type):
+    if id(value) in session.objects.externals and not isinstance(value, type):
         session.guards.add_test(
             (id(value), "class"), f"the class of a {cls.__name__}", lambda: type(value) is cls,
             write=lambda check: check.require(f"type({check.bind(value)}) is {check.bind(cls)}"))

@@ -151,7 +151,7 @@ def _note_attributes(session: Session, obj: Any) -> None:
                                 functools.partial(_has_names, obj, names))  # fmt: skip
     for name, value in held.items():
         place = Place("attribute", obj, name)
-        if place in session.varying and can_be_fact(value):  # code that is not converted takes no staged number
+        if place in session.call.varying and can_be_fact(value):  # code that is not converted takes no staged number
             session.guards.add((id(obj), name), place.describe(), functools.partial(getattr, obj, name), value)
         else:
             note_attribute_read(session, obj, name, value)

@@ -61,7 +61,7 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
 def note_answers(session: Session, *values: Any) -> None:
     """Guard what users' special methods read that C code may call of some values: ``f(**config)``, ``dict(config)``."""
     for one in values:
-        if id(one) in session.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
+        if id(one) in session.objects.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
             note_parts(session, one)
             _note_methods(session, frozenset(("keys",)), one)
 

@@ -82,7 +82,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
             a Program for this call alone is of no use.
     """
     before = _picture(session, roots)
-    for one in roots if not session.may_be_for_one_call else ():
+    for one in roots if not session.call.may_be_for_one_call else ():
         if type(one).__module__.partition(".")[0] in _DOERS:
             session.once(f"code that is not converted is given a {type(one).__name__}")
     back = undos(session, (value for value, kind, _ in before if kind == "state" and not _made_inside(session, value)))
@@ -90,7 +90,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, (*OURS, *torch_internals.shape_errors())):
-            if not session.may_be_for_one_call:  # plain Python will do it again
+            if not session.call.may_be_for_one_call:  # plain Python will do it again
                 for undo in back.values():
                     undo()
                 with contextlib.suppress(Dy2StaticError):
@@ -161,7 +161,7 @@ def _note_hung(session: Session, tensor: torch.Tensor, held: dict[str, Any]) -> 
         TraceError: D2S245.
     """
     now = tensor.__dict__
-    if now.keys() == held.keys() and not session.hung:
+    if now.keys() == held.keys() and not session.objects.hung:
         return
     users = hung.names(session, tensor) if torch_internals.is_fake(tensor) else held  # others are the fake tensor's own
     new = {name: now[name] for name in now if name not in held or (name in users and now[name] is not held[name])}
@@ -240,7 +240,7 @@ def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) ->
         memo(session).created[id(result.register)] = result.register
     if is_plain(result) or isinstance(result, _NEVER_FRESH) or contents.is_iterator(result):
         return
-    if id(result) in session.externals:
+    if id(result) in session.objects.externals:
         return
     home = str(unasked(f, "__module__") or "").partition(".")[0]
     numpys = type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given)
@@ -326,7 +326,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
                 continue
             content = Place("content", value).get()
             found.append((value, "items", content))
-            older = id(value) in session.externals
+            older = id(value) in session.objects.externals
             inner = [] if isinstance(value, set) else list(content.values() if isinstance(value, dict) else content)
         elif isinstance(value, tuple):
             inner = objects.own_items(value) if objects.own_length(value) <= _LONG else []
@@ -346,7 +346,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
                     inner += held.values()
                     older = is_external(session, value)
                     for name, one in held.items() if older else ():
-                        if not isinstance(one, CONTAINERS) or id(one) in session.externals:
+                        if not isinstance(one, CONTAINERS) or id(one) in session.objects.externals:
                             continue
                         if not written(session, Place("attribute", value, name)):
                             adopt(session, one)

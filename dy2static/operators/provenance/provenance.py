@@ -92,9 +92,9 @@ class Memo:
 
 def memo(session: Session) -> Memo:
     """The operators' memory of this trace; it lives as long as the session."""
-    found = session.memo
+    found = session.code.memo
     if not isinstance(found, Memo):
-        found = session.memo = Memo(session.created)
+        found = session.code.memo = Memo(session.objects.created)
     return found
 
 
@@ -120,7 +120,7 @@ def _namespace(session: Session, names: dict[str, Any]) -> Namespace:
 
 def is_external(session: Session, obj: object) -> bool:
     """Whether an object existed before the trace, as far as reads from other such objects tell."""
-    if id(obj) in session.externals:
+    if id(obj) in session.objects.externals:
         return True
     if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
         return False
@@ -133,9 +133,9 @@ def adopt(session: Session, value: Any) -> None:
     while todo and budget:
         budget -= 1
         one = todo.pop()
-        if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.externals:
+        if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.objects.externals:
             continue
-        if id(one) in session.originals:
+        if id(one) in session.objects.originals:
             meet(session, one)
         if id(one) in memo(session).created:
             continue
@@ -144,7 +144,7 @@ def adopt(session: Session, value: Any) -> None:
             continue
         todo.extend(inside(one))
         if not isinstance(one, tuple):
-            session.externals[id(one)] = (one, None)
+            session.objects.externals[id(one)] = (one, None)
             facts.stage_items(session, one)
             for watch in ADOPTION_WATCHERS:
                 watch(session, one)
@@ -170,14 +170,15 @@ def _is_gone_over(cls: type) -> bool:
 
 def require_original(session: Session, a: Any, b: Any) -> None:
     """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
-    if isinstance(a, tuple) and (id(a) in session.copies) is not (id(b) in session.copies):
-        raise session.restart(Known(whole=frozenset((session.copies[id(a if id(a) in session.copies else b)],))))
+    copies = session.objects.copies
+    if isinstance(a, tuple) and (id(a) in copies) is not (id(b) in copies):
+        raise session.restart(Known(whole=frozenset((copies[id(a if id(a) in copies else b)],))))
 
 
 def meet(session: Session, value: Any) -> None:
     """Begin the trace again if ``value`` is the caller's own container of which the arguments hold a copy: both are one
     object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
-    number = session.originals[id(value)]
+    number = session.objects.originals[id(value)]
     if not isinstance(value, tuple):
         raise session.restart(Known(whole=frozenset((number,))))
 
@@ -257,7 +258,7 @@ def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
 
 
 def is_class_from_outside(session: Session, cls: type) -> bool:
-    return id(cls) not in session.given_classes and is_external(session, cls)
+    return id(cls) not in session.code.given_classes and is_external(session, cls)
 
 
 PATCHED = (torch.nn.Module, torch.autograd.Function)
@@ -274,7 +275,7 @@ def defined(cls: type, name: str) -> Any:
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
-    if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.externals:
+    if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.objects.externals:
         existed = existed_before(session, obj)
         if existed is False:
             memo(session).created[id(obj)] = obj
@@ -282,7 +283,7 @@ def note_attribute_write(session: Session, obj: Any, name: str) -> None:
             session.once(f"nothing tells whether a {type(obj).__name__} it stores to was there before the call")
     if is_external(session, obj):
         adopt(session, obj)
-        if len(session.journal.frames) > 1 and id(obj) in session.externals:
+        if len(session.journal.frames) > 1 and id(obj) in session.objects.externals:
             old = Place("attribute", obj, name).get()
             if old is not MISSING:
                 note_attribute_read(session, obj, name, old)
@@ -354,7 +355,7 @@ def note_content_write(session: Session, container: Any) -> None:
 
 def note_item_read(session: Session, container: Any, key: Any, value: Any) -> None:
     """An item of a container from before the trace; of a large one, its guard."""
-    if id(container) not in session.externals or written(session, Place("content", container)):
+    if id(container) not in session.objects.externals or written(session, Place("content", container)):
         return
     if not isinstance(value, torch.Tensor) and not holds_traced(value):
         adopt(session, value)
@@ -526,7 +527,7 @@ def _note_part(session: Session, function: types.FunctionType, attribute: str, w
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
-    session.externals.setdefault(id(cell), (cell, None))
+    session.objects.externals.setdefault(id(cell), (cell, None))
     try:
         value = cell.cell_contents
     except ValueError:

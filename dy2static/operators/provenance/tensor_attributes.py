@@ -118,7 +118,7 @@ def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
         session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
         session.inputs.asks_needs |= name in _OF_GRADIENTS
         return getattr(tensor, name)
-    session.externals.setdefault(id(tensor), (tensor, None))
+    session.objects.externals.setdefault(id(tensor), (tensor, None))
     value = Place("attribute", tensor, name).get()
     if value is MISSING:
         note_absent(session, tensor, name)
@@ -192,7 +192,7 @@ def _take_over(session: Session, tensor: torch.Tensor, name: str) -> None:
     except AttributeError:
         return
     tensor.__dict__[name] = value
-    session.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
+    session.objects.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
 
 
 def _require_own(session: Session, tensor: torch.Tensor, name: str) -> None:

@@ -27,7 +27,7 @@ _NO_LEAF = (
 @contextlib.contextmanager
 def copying(session: Session, value: Any) -> Iterator[None]:
     """While the block runs, tensors are deep-copied by Operators; a module's are found where the module has them."""
-    if isinstance(value, torch.nn.Module) and id(value) not in session.created:
+    if isinstance(value, torch.nn.Module) and id(value) not in session.objects.created:
         for module in value.modules():
             note_module(session, module)
     note_given(session, [value])

@@ -28,7 +28,7 @@ def undos(session: Session, values: Iterable[Any]) -> dict[int, Undo]:
     Raises:
         TraceError: D2S278, for a value that nothing could put back.
     """
-    if session.may_be_for_one_call:
+    if session.call.may_be_for_one_call:
         return {}
     found: dict[int, Undo] = {}
     for value in values:

@@ -78,7 +78,7 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
         raise session.error(
             f"{name}() inside a converted function: what the Program prints later is not redirected",
             hint="Redirect around the call of the converted function.", code="D2S214")
-    if isinstance(owner, io.IOBase) and name in _FILE_METHODS and id(owner) not in session.created:
+    if isinstance(owner, io.IOBase) and name in _FILE_METHODS and id(owner) not in session.objects.created:
         if owner in (sys.stdout, sys.stderr) and name == "flush":
             return
         raise session.error(

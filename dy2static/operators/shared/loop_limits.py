@@ -29,11 +29,11 @@ def rest(options: LoopOptions | None, done: int) -> LoopOptions | None:
 def region(session: Session, options: LoopOptions | None) -> Iterator[None]:
     """Around a loop, unrolled or staged: with ``recompute``, backward computes what it computes again."""
     added = 1 if (options or {}).get("recompute") else 0
-    session.checkpoints += added
+    session.constructs.checkpoints += added
     try:
         yield
     finally:
-        session.checkpoints -= added
+        session.constructs.checkpoints -= added
 
 
 def require_rollable(session: Session, options: LoopOptions | None) -> None:

@@ -37,10 +37,10 @@ _PLAIN = (bool, int, float, str, type(None))
 def note_call(session: Session, f: Any) -> None:
     """Note that ``f`` is about to be called: if it asks for a setting, the answer has to be the same in later calls."""
     if f is torch.is_grad_enabled:  # a Program is for calls with gradients, or without; a file has one for each
-        session.asks_gradients = True
+        session.outside.asks_gradients = True
     name, function = _BY_ID.get(id(f), ("", None))
     if name and _is_callers(session):
-        session.asked_settings.add(name)
+        session.outside.asked_settings.add(name)
         if name != AUTOCAST and name not in _OF_THE_KEY:
             session.guards.add(("setting", name), name, function, function())
 
@@ -52,7 +52,7 @@ def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
         if _is_callers(session):
             where = obj.__name__ if isinstance(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
             session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)
-            session.asked_settings.add(f"{where}.{name}")
+            session.outside.asked_settings.add(f"{where}.{name}")
 
 
 def note_operator(session: Session, namespace: Any, name: str, packet: Any) -> None:
@@ -64,7 +64,7 @@ def note_operator(session: Session, namespace: Any, name: str, packet: Any) -> N
 
 def _is_callers(session: Session) -> bool:
     """Whether the settings are those that the caller has: what traced code sets, it sets in each trace."""
-    return not torch_internals.changed_settings(session.ambient_settings)
+    return not torch_internals.changed_settings(session.outside.settings)
 
 
 __all__ = ["note_attribute", "note_call", "note_operator"]

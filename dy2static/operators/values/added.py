@@ -16,7 +16,7 @@ _ADDING = ("append", "extend")
 
 def added_to(session: Session, target: Any, name: str) -> list[Any] | None:
     """Where what a method adds to a list belongs, if the trace only adds to that list."""
-    found = structure.before(target) if session.varying and name in _ADDING else None
+    found = structure.before(target) if session.call.varying and name in _ADDING else None
     return None if found is None else found.added
 
 

@@ -59,7 +59,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _PLAIN[op](_LIKE[type(a)], type(b)())  # which Python refuses, in these words
     if type(a) in _CONTAINERS and type(b) in _LIKE:
         return _PLAIN[op](type(a)(), _LIKE[type(b)])
-    if op in ("+", "*") and session.known.by_reference:
+    if op in ("+", "*") and session.call.known.by_reference:
         if isinstance(a, Choice) and _may_be_row(a):
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
         if isinstance(b, Choice) and _may_be_row(b):

@@ -47,7 +47,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
         a, b = numpy_arrays.beside_numbers(session, a, op, b)
-        if session.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
+        if session.containers.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
             from dy2static.operators.values.equality import equal_rows
 
             same = equal_rows(session, a, b)

@@ -33,7 +33,7 @@ def call_compiled(
     module = f if isinstance(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
     if isinstance(module, torch.jit.ScriptModule):
         _guard(session, module)
-    before = session.last_error
+    before = session.exceptions.last_error
     try:
         with torch.jit.optimized_execution(False):  # it must not learn from tensors without data
             given = [to_torch(session, arg) for arg in args]
@@ -42,8 +42,8 @@ def call_compiled(
                 result = _first_call(f, *given, **named) if is_compiled(f) else run(*given, **named)
             return from_torch(session, result)
     except RuntimeError as error:
-        if session.last_error is not None and session.last_error is not before:
-            raise session.last_error from error  # torch.jit made another one of it
+        if session.exceptions.last_error is not None and session.exceptions.last_error is not before:
+            raise session.exceptions.last_error from error  # torch.jit made another one of it
         if any(words in str(error) for words in _UNKNOWN):
             raise session.error(
                 f"{_name(f)} was compiled by torch.jit and decides on values that only the Program knows",

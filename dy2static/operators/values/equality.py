@@ -112,7 +112,7 @@ def _same(session: Session, one: Any, other: Any) -> Any:
     """Whether two items are equal."""
     if one is other:
         return True
-    row = identical(session, one, other) if session.has_rows else None
+    row = identical(session, one, other) if session.containers.has_rows else None
     if row is not None and row is not False:
         rest = _same_values(session, one, other) if row is not True else True
         return True if rest is True else row if rest is False else session.scalar("or_", row, rest)
@@ -129,7 +129,7 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
         return equal_tensors(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
-    if session.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
+    if session.containers.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
         found = equal_rows(session, one, other)
         if found is not NOT_USERS:
             return found

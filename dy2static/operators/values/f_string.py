@@ -61,7 +61,7 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     plain = getattr(type(value), "__format__", None) is object.__format__
     if session is not None and plain and not letter and spec == "":
         letter = "s"
-    if session is not None and letter and (session.has_growing or _tells_itself(value)):
+    if session is not None and letter and (session.containers.has_growing or _tells_itself(value)):
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
 

@@ -384,7 +384,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
             hint="Change the setting outside, before the call.", code="D2S214")
     if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
         return
-    row = held_in(obj) if session.has_rows and not isinstance(obj, (list, dict)) else None
+    row = held_in(obj) if session.containers.has_rows and not isinstance(obj, (list, dict)) else None
     if row is not None and name in row.heap.columns:
         row.heap.set(session, row.number, name, value)
         return
@@ -486,7 +486,7 @@ def require_settled(session: Session, obj: Any) -> None:
         TraceError: D2S254.
     """
     namespace = unasked(obj, "__dict__")
-    if type(namespace) is dict and session.has_rows and row_of(obj) is not None:
+    if type(namespace) is dict and session.containers.has_rows and row_of(obj) is not None:
         raise session.error(
             f"the __dict__ of a {type(obj).__name__} is read that is in a list whose length is only known while the "
             "Program runs", hint="Read its attributes.", code="D2S254")

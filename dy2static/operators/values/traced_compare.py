@@ -70,7 +70,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
             _holds_grown(value, container) or user_methods.holds_grown(session, value, container)
             or any(user_methods.is_users(python_method(one, "__eq__")) for one in (value, *container)
                    if type(one) not in _PLAIN_ITEMS)
-            or session.has_contents and any(isinstance(item, set) and equality.is_open(item) for item in container)):
+            or session.containers.has_contents
+            and any(isinstance(item, set) and equality.is_open(item) for item in container)):
         return equality.any_equal(session, container, value)
     if isinstance(value, Staged) and isinstance(container, _VIEWS):
         return _any_equal(session, list(container), value)

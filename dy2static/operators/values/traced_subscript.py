@@ -60,7 +60,7 @@ def _opened(obj: Any, method: str) -> Any:
 
 def read(session: Session, obj: Any, key: Any) -> Any:
     """``obj[key]``."""
-    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    row = held_in(obj) if session.containers.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         return row.heap.get(session, row.number, key)
     given = obj
@@ -272,7 +272,7 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     """``obj[key] = value``."""
-    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    row = held_in(obj) if session.containers.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         row.heap.set(session, row.number, key, value)
         return

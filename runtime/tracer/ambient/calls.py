@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.ir import Location
+from runtime.tracer.ambient.session_parts import ITEMS, KEPT, VALUE, SessionPart, state
 from runtime.tracer.ambient.unasked import has_unasked
+
+if TYPE_CHECKING:
+    from runtime.tracer.numbers.scalars import Staged
+    from runtime.tracer.python_state.facts import Fact
+    from runtime.tracer.python_state.journal import Place
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,30 @@ class Known:
         """Both."""
         names = [one.name for one in dataclasses.fields(Known)]
         return Known(**{name: getattr(self, name) | getattr(other, name) for name in names})
+
+
+@dataclass(eq=False)
+class Call(SessionPart):
+    """What the caller wants of the Program, and what the call at hand means for the calls after it."""
+
+    known: Known = state(VALUE, Known)
+    """What earlier attempts at this trace found out."""
+    ahead: Ahead = state(VALUE, Ahead)
+    """What is left open of the arguments, where the Program is for calls that are not there yet."""
+    may_be_for_one_call: bool = state(VALUE, True)
+    """Whether the caller has a use for a Program that answers the call at hand only."""
+    advanced: bool = state(KEPT, False)  # an iterator from outside that gave an item has given it
+    """Whether an iterator that is older than the trace was advanced: then the trace cannot begin again."""
+    varying: frozenset[Place] = state(VALUE, frozenset)
+    """Places whose plain number is an input of the Program, not a guard; lists that are only to be added to."""
+    facts: dict[Place, tuple[Fact, Staged]] = state(ITEMS, dict)
+    """Those that the trace met."""
+    adding: list[tuple[Place, int]] = state(KEPT, list)  # filled when the trace is done
+    """Lists from outside that the trace changed, with how many items they had."""
+    uses: list[Callable[[], Any]] = state(ITEMS, list)
+    """Calls of cached functions on the main path: each run uses what the caches hold."""
+    cached: dict[Any, Any] = state(ITEMS, dict)
+    """What the caches held, by function and arguments."""
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

@@ -21,9 +21,30 @@ import torch
 from runtime.ir import Operand, ScalarType, TensorType, Variable
 from runtime.ops.scalar import FUNCTIONS
 from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
 
 if TYPE_CHECKING:
+    from runtime.errors import Dy2StaticError
+    from runtime.ir import Location
     from runtime.tracer.recording.session import Session
+
+
+@dataclass(eq=False)
+class Exceptions(SessionPart):
+    """The exceptions that the trace has to do with."""
+
+    catching: list[Callable[[], Any]] = state(ITEMS, list)
+    """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+    escape: Any = state(VALUE)
+    """The result of a call that an exception left on some paths, until its caller has looked at it."""
+    escape_place: Location | None = state(VALUE)
+    """Where that call stands."""
+    raising: BaseException | None = state(VALUE)
+    """The exception that is being recorded as one of the Program's."""
+    raised_types: dict[str, type[BaseException]] = state(ITEMS, dict)
+    """Exception classes that ``raise`` Operators name, other than builtins."""
+    last_error: Dy2StaticError | None = state(VALUE)
+
 
 _RAISES: dict[str, type[BaseException]] = {
     "scalar.truediv": ZeroDivisionError, "scalar.floordiv": ZeroDivisionError, "scalar.mod": ZeroDivisionError,
@@ -58,7 +79,7 @@ def _is_in_range(session: Session, name: str, args: Sequence[Operand]) -> bool:
     if not isinstance(indices, (list, tuple)) or len(indices) > len(source.shape):
         return False
     for index, size in zip(indices, source.shape):
-        known = session.literals.get(index) if isinstance(index, Variable) else None
+        known = session.values.literals.get(index) if isinstance(index, Variable) else None
         if index is not None and (
             known is None or type(size) is not int or known.dtype == torch.bool
             or bool(((known < -size) | (known >= size)).any())
@@ -116,7 +137,7 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         return
     if name in ("raise", "assert"):
         exception = str(attrs.get("exception", ""))
-        error = getattr(builtins, exception, None) or session.raised_types.get(exception)
+        error = getattr(builtins, exception, None) or session.exceptions.raised_types.get(exception)
         if name == "assert" and error is RuntimeError:
             return
         if name == "assert" and error is UnboundLocalError:  # surely bound in most code, which only the run can tell
@@ -137,24 +158,24 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
 
 def _is_divisor(session: Session, number: Operand) -> bool:
     """Whether it is known here that a number is not 0."""
-    return any(one is number and session.is_open(scope) for scope, one in session.divisors)
+    return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
 
 
 def is_caught(session: Session, error: type[BaseException]) -> bool:
     """Whether a handler around this point catches ``error``, to which the functions between hand it as a value."""
     route = _route(session, error)
-    return route is not None and route <= session.known.escaping
+    return route is not None and route <= session.call.known.escaping
 
 
 def _route(session: Session, error: type[BaseException]) -> frozenset[str] | None:
     """The functions from the innermost handler that catches ``error`` to here; None where it cannot be handed there."""
-    for types in reversed(session.catching):
+    for types in reversed(session.exceptions.catching):
         for caught, passes in _handlers(types()):
             if isinstance(caught, type) and issubclass(error, caught):
                 if passes:
                     break
                 depth = getattr(types, "depth", 0)
-                return frozenset(session.functions[depth - 1 :]) if depth else None
+                return frozenset(session.code.functions[depth - 1 :]) if depth else None
     return None
 
 
@@ -162,7 +183,7 @@ def _require_route(session: Session, error: Any) -> None:
     """Trace again with functions that hand on what leaves them, where a handler around them catches ``error``."""
     if isinstance(error, type) and issubclass(error, Exception):
         route = _route(session, error)
-        if route is not None and not route <= session.known.escaping:
+        if route is not None and not route <= session.call.known.escaping:
             raise session.restart(Known(escaping=route))
 
 
@@ -173,7 +194,7 @@ def handlers(session: Session) -> str:
     operator raises them.
     """
     names = []
-    for types in reversed(session.catching):
+    for types in reversed(session.exceptions.catching):
         for caught, passes in _handlers(types()):
             name = caught.__name__ if isinstance(caught, type) else ""
             if name and getattr(builtins, name, None) is caught:
@@ -213,7 +234,7 @@ def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
 
 
 def _require(session: Session, error_for: Callable[[Any], type[BaseException] | None]) -> None:
-    for types in session.catching:
+    for types in session.exceptions.catching:
         for caught, passes in _handlers(types()):
             error = error_for(caught)
             if error is None or not isinstance(caught, type) or not issubclass(error, caught):
@@ -230,9 +251,9 @@ def _require(session: Session, error_for: Callable[[Any], type[BaseException] | 
 
 def unsupported(session: Session) -> Exception:
     """The error for an exception that leaves a call which stands where it cannot be handed on."""
-    session.escape = None
+    session.exceptions.escape = None
     return session.error(
         "whether this call raises is only known while the Program runs, and it stands where its exception cannot be "
         "handed to the handler around it",
-        code="D2S229", location=session.escape_place,
+        code="D2S229", location=session.exceptions.escape_place,
         hint="Give the call a statement of its own, outside of lambdas, comprehensions, and and or.")

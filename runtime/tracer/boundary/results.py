@@ -87,11 +87,11 @@ class Outputs:
         Errors raised: TraceError (D2S228) for an iterator, or an object that holds values of the trace where no call
         could put its own.
         """
-        if structure.is_plain(value) and id(value) not in self.session.externals:
+        if structure.is_plain(value) and id(value) not in self.session.objects.externals:
             return value
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
-        if id(value) in self.session.given:
+        if id(value) in self.session.objects.given:
             return self._given(value)
         if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.leaf(self.session.operand(value))
@@ -124,14 +124,14 @@ class Outputs:
     def _that_it_is(self, value: Any, tree: Any) -> Any:
         """The tree of a tuple that on some paths is another one: there it is that one's."""
         session = self.session
-        if structure.is_container(value) or id(value) in session.externals:
+        if structure.is_container(value) or id(value) in session.objects.externals:
             return tree
         joined, kind = same_object.is_joined(session, value), type(value)
         others = list(self._values.get((kind, True), ()))
         self._values.setdefault((kind, joined), []).append(value)
         if joined:
             others += self._values.get((kind, False), ())
-            others += (owner for owner, _ in session.externals.values() if type(owner) is kind)
+            others += (owner for owner, _ in session.objects.externals.values() if type(owner) is kind)
         options, selector = [tree], cast("Any", 0)
         for other in others:
             if same_object.may_be_one(session, value, other) not in ("same", "open"):
@@ -148,7 +148,7 @@ class Outputs:
 
     def _note_owner(self, value: Any, tree: Any) -> None:
         """A container from before the trace is returned as what it is."""
-        external = self.session.externals.get(id(value))
+        external = self.session.objects.externals.get(id(value))
         if external is None or (isinstance(tree, Record) and tree.kind in ("frozenset", "size")):
             return
         if type(value) is tuple and not value:
@@ -200,9 +200,9 @@ class Outputs:
         alone = self._yielded.setdefault(var, (value, bool(names)))
         if (names or alone[1]) and alone[0] is not value:
             hung.require_none(session, value if names else alone[0], "is another name for a result, and leaves")
-        if any(hung.names(session, one) for one, _ in session.hung.values()):
+        if any(hung.names(session, one) for one, _ in session.objects.hung.values()):
             for storage in hung.others(session, value):
-                for one, _ in list(session.hung.values()):
+                for one, _ in list(session.objects.hung.values()):
                     if one is value or session.info(one).storage is storage:
                         hung.require_none(session, one, "is another one on some path, and leaves the function")
         if not names:
@@ -378,7 +378,7 @@ class Outputs:
         if known is None:
             name = self._name(value, f"object {len(self.classes)} {_name_of(type(value))}")
             known = self._containers[id(value)] = value, Record("object", name, ())
-            self.same[id(known[1])] = self.session.given[id(value)][1]
+            self.same[id(known[1])] = self.session.objects.given[id(value)][1]
         return known[1]
 
     def _made(self, value: Any) -> Any:
@@ -428,16 +428,16 @@ class Outputs:
 
     def _note_class(self, cls: type) -> None:
         """Each call has classes of its own where they are made inside: then so are the Programs."""
-        made = "<locals>" in cls.__qualname__ or id(cls) in self.session.given_classes
+        made = "<locals>" in cls.__qualname__ or id(cls) in self.session.code.given_classes
         if made and self._ages.existed_before(cls) is not True:
             self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
-        external = self.session.externals.get(id(value))
+        external = self.session.objects.externals.get(id(value))
         return self._made_inside(value) or (external is not None and external[1] is not None)
 
     def _made_inside(self, value: Any) -> bool:
-        if id(value) not in self.session.externals and holding.holds_traced(value):
+        if id(value) not in self.session.objects.externals and holding.holds_traced(value):
             return True
         existed = self._ages.existed_before(value)
         if existed is None:  # given as it is, which is right for a Program of this call alone
@@ -451,7 +451,7 @@ class Outputs:
     def _holds_what_is_made(self, value: Any) -> bool:
         """Whether an object leads to tensors or numbers of the trace, other than by stores that each run repeats."""
         stored = self.session.journal.frames[0]
-        now = [(place, place.get()) for place in stored if id(place.owner) in self.session.externals]
+        now = [(place, place.get()) for place in stored if id(place.owner) in self.session.objects.externals]
         for place, _ in reversed(now):
             place.set(stored[place])
         try:
@@ -500,7 +500,7 @@ class Outputs:
     def _row(self, heap: Heap | Table, number: Any) -> Record:
         """The tree of a row of a heap or table; each run makes all rows of all of them once, as they may refer to each
         other."""
-        filled = [one for one in self.session.heaps.values() if one.held]
+        filled = [one for one in self.session.containers.heaps.values() if one.held]
         if self._heaps is None:
             self._heaps = Record("heaps", "", ())  # what the trees of the rows refer to
             rows = [(f"heap{place}", self._rows(one)) for place, one in enumerate(filled)]

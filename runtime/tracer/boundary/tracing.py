@@ -164,8 +164,8 @@ def trace(
     with trace_lock:
         while True:
             session = Session(name)
-            session.known, session.varying, session.sizes.apart = known, varying, apart or {}
-            session.may_be_for_one_call, session.ahead = for_one_call, ahead
+            session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
+            session.call.may_be_for_one_call, session.call.ahead = for_one_call, ahead
             try:
                 with faults.guarded(session):
                     return _trace_once(session, function, arguments, dynamic or {}, call)
@@ -206,31 +206,31 @@ def _trace_once(
         ]
         opened = open_values.enter(session, arguments)
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
-    whole = session.known.whole
+    whole = session.call.known.whole
     bound, built = arguments.rebuild(fakes, whole, opened)
     open_values.require_no_whole(arguments, whole)
     for number, (container, path) in enumerate(built):
-        session.externals[id(container)] = (container, path)
+        session.objects.externals[id(container)] = (container, path)
         if path is None:
             session.guards.pin(container)
             continue
         original = arguments.containers[number]
-        session.originals[id(original)] = session.copies[id(container)] = number
+        session.objects.originals[id(original)] = session.objects.copies[id(container)] = number
         if isinstance(container, set) and list(container) != list(original):  # the copy has another order
             raise Restart(Known(whole=frozenset((number,))))
         if isinstance(container, (list, dict)):
             session.journal.note_content(container)
     for value, path in arguments.by_content():
-        session.given[id(value)] = (value, path)
+        session.objects.given[id(value)] = (value, path)
     for value in _iterators(bound, set()):
-        session.externals[id(value)] = (value, None)
+        session.objects.externals[id(value)] = (value, None)
     before = state.enter(session)
     result: Any = None
     raised = False
     ends_in: BaseException | None = None
     try:
-        for place in session.varying:
-            if place.kind == "added" and id(place.owner) not in session.known.looked_at:
+        for place in session.call.varying:
+            if place.kind == "added" and id(place.owner) not in session.call.known.looked_at:
                 open_to_more(session, place.owner)
         with contextlib.ExitStack() as stack:
             for context in trace_contexts:
@@ -243,7 +243,7 @@ def _trace_once(
             modes = torch_internals.ambient_modes()
             try:
                 result = call(function, bound) if call is not None else function(**bound)
-                if session.escape is not None:
+                if session.exceptions.escape is not None:
                     raise catching.unsupported(session)
             except PathEnds:
                 raised = True
@@ -289,47 +289,47 @@ def _trace_once(
         session.guards.freeze(),
         effects,
         outputs.classes,
-        session.raised_types,
+        session.exceptions.raised_types,
         outputs.views,
         [(arguments.labels.index(base.label), base) for base in session.inputs.bases],
         outputs.same,
         outputs.kept,
-        [fact for fact, _ in session.facts.values()],
+        [fact for fact, _ in session.call.facts.values()],
         {
             position: session.inputs.leaves[given.var]
             for position, given in enumerate(program.inputs[: len(arguments.tensors)])
             if given.var in session.inputs.leaves
         },
-        session.uses,
+        session.call.uses,
         {
             position: list(session.inputs.asked[given.var].values())
             for position, given in enumerate(program.inputs[: len(arguments.tensors)])
             if given.var in session.inputs.asked
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
-        session.asks_gradients,
-        frozenset(session.asked_settings),
+        session.outside.asks_gradients,
+        frozenset(session.outside.asked_settings),
         session.inputs.asks_needs,
         frozenset(position for position, given in enumerate(program.inputs) if given.var in session.inputs.no_leaves),
         ends_in,
         stand_ins,
-        session.adding,
+        session.call.adding,
     )
 
 
 def open_to_more(session: Session, owner: list[Any]) -> None:
     """Let a list from outside hold what it held before as one thing at which nothing may look, until the trace ends."""
-    session.externals[id(owner)] = (owner, None)
+    session.objects.externals[id(owner)] = (owner, None)
     session.journal.note_content(owner)
     owner[:] = [structure.Before(owner)]
-    session.has_growing = True
+    session.containers.has_growing = True
 
 
 def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     """Stores to objects of the caller that must happen at each run."""
     effects = []
     for place, old in _stores(session):
-        external = session.externals.get(id(place.owner))
+        external = session.objects.externals.get(id(place.owner))
         whose = place.owner.tensor if isinstance(place.owner, Gradient) else place.owner
         target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
         if whose is not place.owner and target is None:  # of a tensor made inside
@@ -345,7 +345,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
                 effects.append(Effect(Place("added", place.owner), outputs.tree(before.added), None, outputs.location))
             continue
         changed = place.kind == "content" and containers.several(place.owner) is not None
-        if place in session.facts and new is session.facts[place][1]:
+        if place in session.call.facts and new is session.call.facts[place][1]:
             continue
         if changed:
             new = containers.content(place.owner)
@@ -355,7 +355,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
             if type(place.owner) is list:
-                session.adding.append((Place("added", place.owner), len(old)))
+                session.call.adding.append((Place("added", place.owner), len(old)))
         outputs.location = session.journal.first_stores.get(place)
         placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
         effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))

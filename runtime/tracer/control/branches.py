@@ -63,7 +63,7 @@ class _Together:
 
 def all_names(session: Session, names: Names) -> Names:
     """``names``, and those of the consumers that the generator around this construct hands its items to."""
-    return _Together((names, *session.surrounding)) if session.surrounding else names
+    return _Together((names, *session.code.surrounding)) if session.code.surrounding else names
 
 
 @dataclass(eq=False)
@@ -79,9 +79,9 @@ class Path:
     """Values at the end of every storage alive then."""
     result: Any = None
     bare: dict[TensorInfo, PathCondition] = field(default_factory=dict)
-    """When views that were there before have no history at its end (see ``Session.bare``)."""
+    """When views that were there before have no history at its end (see ``Graph.bare``)."""
     used_up: dict[Operator, Location | None] = field(default_factory=dict)
-    """Operators that gradients were taken through at its end (see ``Session.used_up``)."""
+    """Operators that gradients were taken through at its end (see ``Graph.used_up``)."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
@@ -98,9 +98,9 @@ class Path:
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
         """Record at the path's end, with memory and Python state as they were there."""
-        storages, bare = session.storages.snapshot(), dict(session.bare)
+        storages, bare = session.storages.snapshot(), dict(session.graph.bare)
         session.storages.restore(self.storages)
-        session.bare.update(self.bare)
+        session.graph.bare.update(self.bare)
         places = {place: place.get() for place in self.places}
         for place, value in self.places.items():
             place.put_back(value)
@@ -110,7 +110,7 @@ class Path:
         finally:
             for place, value in reversed(places.items()):
                 place.put_back(value)
-            session.bare.update(bare)
+            session.graph.bare.update(bare)
             session.storages.restore(storages)
 
 
@@ -119,14 +119,14 @@ def trace_path(
 ) -> Path:
     """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
     entry_names = names.get()
-    entry_storages, entry_bare = session.storages.snapshot(), dict(session.bare)
+    entry_storages, entry_bare = session.storages.snapshot(), dict(session.graph.bare)
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
-    made = len(session.created)
-    used_up = session.used_up
-    session.used_up = dict(used_up)
+    made = len(session.objects.created)
+    used_up = session.graph.used_up
+    session.graph.used_up = dict(used_up)
     session.journal.open()
-    session.pictures.append(reachable)
+    session.constructs.pictures.append(reachable)
     ended = False
     result = None
     try:
@@ -136,7 +136,7 @@ def trace_path(
             try:
                 result = run()
                 tables.settle_objects(session)
-                if session.escape is not None:
+                if session.exceptions.escape is not None:
                     raise catching.unsupported(session)
             except PathEnds:
                 ended = True
@@ -151,15 +151,15 @@ def trace_path(
                 ended = True
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
-        exit_used_up = session.used_up
-        exit_bare = {info: session.bare[info] for info in entry_bare}
+        exit_used_up = session.graph.used_up
+        exit_bare = {info: session.graph.bare[info] for info in entry_bare}
     finally:
-        session.used_up = used_up
-        session.pictures.pop()
+        session.graph.used_up = used_up
+        session.constructs.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)
         session.storages.restore(entry_storages)
-        session.bare.update(entry_bare)
+        session.graph.bare.update(entry_bare)
         _forget_frames(session, made)
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
@@ -174,7 +174,8 @@ def is_alone(session: Session, position: int, names: Sequence[Any], paths: Seque
     (``pytest --held`` runs tests with the answer no).
     """
     value = names[position]
-    if type(value) not in (list, dict) or id(value) in session.externals or id(value) in session.hidden:
+    is_outside = id(value) in session.objects.externals
+    if type(value) not in (list, dict) or is_outside or id(value) in session.containers.hidden:
         return False
     mine = 1 + sum(one is value for one in names)
     mine += sum(one is value for path in paths for one in (*path.names, path.result))
@@ -184,7 +185,7 @@ def is_alone(session: Session, position: int, names: Sequence[Any], paths: Seque
 
 def _forget_frames(session: Session, made: int) -> None:
     """Exceptions raised and caught on a path: their frames would keep alive what the path, and we, had."""
-    for error in itertools.islice(session.created.values(), made, None):
+    for error in itertools.islice(session.objects.created.values(), made, None):
         if isinstance(error, BaseException):
             error.__traceback__ = None
 

@@ -60,23 +60,24 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
     tables.settle_objects(session)
-    held_before = dict(session.held_in_lists)
+    held_before = dict(session.containers.held_in_lists)
     held_by_path: list[dict[int, Location | None]] = []
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
-    objects = set(session.created)
+    objects = set(session.objects.created)
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
         for run in runs:
-            session.held_in_lists = dict(held_before)
+            session.containers.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
-            held_by_path.append(session.held_in_lists)
-    session.used_up = {op: place for path in paths for op, place in path.used_up.items()}
+            held_by_path.append(session.containers.held_in_lists)
+    session.graph.used_up = {op: place for path in paths for op, place in path.used_up.items()}
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
-    session.held_in_lists = {key: value for held in (held_before, *held_by_path) for key, value in held.items()}
+    both = (held_before, *held_by_path)
+    session.containers.held_in_lists = {key: value for held in both for key, value in held.items()}
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     merged = Merged(session, paths, alone, old, objects, of)

@@ -55,7 +55,7 @@ class Join:
                 pictured = unification.structure_of(session, value, context)
                 if isinstance(value, structure.ListContent):
                     self._picture_records(value)
-                return unification.with_rows(session, pictured, context) if session.has_rows else pictured
+                return unification.with_rows(session, pictured, context) if session.containers.has_rows else pictured
 
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         its_own = of is not None and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended)
@@ -79,7 +79,7 @@ class Join:
         for value in values:
             if isinstance(value, tuple):
                 self._picture_records(value)
-            elif id(value) in session.created and structure.can_be_copied(session, value):
+            elif id(value) in session.objects.created and structure.can_be_copied(session, value):
                 found = unification.item_structure(session, value, self.context)
                 before = pictures.get(id(value))
                 pictures[id(value)] = (
@@ -90,10 +90,10 @@ class Join:
         if structure.has_traced(value) and not outside(self.session, self.entry, value):
             return True
         made = self.context.made
-        if not self.session.has_rows and not made:
+        if not self.session.containers.has_rows and not made:
             return False
         with path.inside(self.session):  # where it is known what containers hold, and which dicts and objects are rows
-            if self.session.has_rows and _holds_row(value):
+            if self.session.containers.has_rows and _holds_row(value):
                 return True
             return bool(made) and _leads_to(value, made, set())  # a container that another one stands for from now on
 

@@ -6,7 +6,7 @@ of the construct, say whether it is such a view at all, and whether its base was
 
 A view that is older than its base's history is such a one for another reason (``leaf_writes``): to autograd it is a
 leaf. One flag says whether a tensor is one. Where a view was read first is no part of its memory, so that a path or an
-iteration may also change what is so of a view from before the construct (``Session.bare``).
+iteration may also change what is so of a view from before the construct (``Graph.bare``).
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | N
 
 def _at_end(session: Session, path: Path, info: TensorInfo) -> dict[Key | None, _Conditions]:
     """What is known of a tensor at a path's end."""
-    bare = path.bare[info] if info in path.bare else session.bare.get(info, NEVER)
+    bare = path.bare[info] if info in path.bare else session.graph.bare.get(info, NEVER)
     return _facts(info, path.storages.get(info.storage, info.storage.value), bare)
 
 
 def _put(session: Session, info: TensorInfo, key: Key | None, found: _Conditions) -> None:
     if key is None:
-        session.bare[info] = session.bare.get(info, NEVER) | found.when
+        session.graph.bare[info] = session.graph.bare.get(info, NEVER) | found.when
     else:
         info.fixed += (FixedView(info.storage.value, *key, *found.parts),)
 
@@ -73,11 +73,11 @@ class JoinViews(JoinPart):
     def recorded(self, op: Operator, outputs: Iterator[Variable]) -> None:
         """Views from before have the histories that paths gave them."""
         session, paths = self.branches.session, self.branches.paths
-        for info, before in list(session.bare.items()):
+        for info, before in list(session.graph.bare.items()):
             left = [path.bare[info] if info in path.bare else before for path in paths]
             if any(bare != before for path, bare in zip(paths, left) if not path.ended):
                 ends = [(PathEnd(path.scope, path.ended), bare) for path, bare in zip(paths, left)]
-                session.bare[info] = joined(session, op, session.scope, ends)
+                session.graph.bare[info] = joined(session, op, session.scope, ends)
 
     def tensors(self, op: Operator, met: Met) -> None:
         """Note it of each."""
@@ -127,7 +127,7 @@ class LoopViews(LoopPart):
         for number, outside, _ in pairs:
             info = session.info(outside)
             end = entry.get(info.storage, info.storage.value)
-            for key, fact in _facts(info, end, session.bare.get(info, NEVER)).items():
+            for key, fact in _facts(info, end, session.graph.bare.get(info, NEVER)).items():
                 self._found.setdefault(number, {})[key] = None
                 first[number, key] = first.get((number, key), _Conditions()) | fact
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
@@ -137,8 +137,8 @@ class LoopViews(LoopPart):
                 self._values[number, key] = values
                 _put(session, info, key, _Conditions(*(when(value.inside) for value in values)))
         for info in self._read:
-            self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.bare[info]), body.scope)
-            session.bare[info] = when(self._bare[info].inside)
+            self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.graph.bare[info]), body.scope)
+            session.graph.bare[info] = when(self._bare[info].inside)
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
@@ -158,7 +158,7 @@ class LoopViews(LoopPart):
         for info, value in self._bare.items():
             value.next = path.bare[info]
         for info, bare in path.bare.items():
-            if info not in self._bare and bare != session.bare[info]:
+            if info not in self._bare and bare != session.graph.bare[info]:
                 self._read[info] = None
                 known = False
         return known
@@ -174,7 +174,7 @@ class LoopViews(LoopPart):
                 _put(session, results[number], key, _Conditions(*(when(value.after) for value in values)))
         for info, value in self._bare.items():
             value.finish(session, op, PathEnd(path.scope, path.ended))
-            session.bare[info] = when(value.after)
+            session.graph.bare[info] = when(value.after)
 
 
 def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:

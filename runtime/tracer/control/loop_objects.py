@@ -81,7 +81,7 @@ class LoopObjects:
                 self._note(one, name, way, choices)
         for known in self._in_order():
             positions = frozenset(self._position(owner, way) for owner, way, _ in known.found)
-            shared = id(known.value) in self._session.held_in_lists
+            shared = id(known.value) in self._session.containers.held_in_lists
             value, held = known.value, structure.is_container(known.value)
             names = tuple(containers.attributes(value) if held else known.attributes)
             kind = containers.kind_of(value) if held else None
@@ -107,9 +107,10 @@ class LoopObjects:
             key, session = id(value), self._session
             if structure.row_of(value) is not None or held.is_held(session, value):
                 return False
-            return key not in self._old and key not in session.externals and key not in session.hidden
-        made = id(value) in self._session.created and id(value) not in self._older
-        if self._session.has_rows and structure.row_of(value) is not None:
+            known = (self._old, session.objects.externals, session.containers.hidden)
+            return all(key not in one for one in known)
+        made = id(value) in self._session.objects.created and id(value) not in self._older
+        if self._session.containers.has_rows and structure.row_of(value) is not None:
             return False
         return made and (objects.can_be_rebuilt(value) or objects.is_exception(value))
 
@@ -292,8 +293,8 @@ def stand_in(session: Session, cell: Cell) -> Any:
     made: Any = containers.empty_like(cell.like) if cell.is_container else (
         cell.cls.__new__(cell.cls) if issubclass(cell.cls, BaseException) else object.__new__(cell.cls))
     if not cell.is_container:
-        session.created[id(made)] = made
-    session.copied.carried[id(made)] = made
+        session.objects.created[id(made)] = made
+    session.containers.copied.carried[id(made)] = made
     if cell.shared:
         shared_items.hold(session, made)
     return made

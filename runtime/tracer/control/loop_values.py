@@ -48,7 +48,7 @@ class LoopValues:
         """What the slots hold at the end of the iteration."""
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
-        self.objects = set(session.created)
+        self.objects = set(session.objects.created)
         """Objects that no iteration of this attempt made, by identity."""
         self.old = older(session, functions, names.get(), self.objects)
         """The containers among them."""
@@ -226,7 +226,7 @@ class LoopValues:
                 continue
             if place.kind == "content" and same_items(out, before):
                 continue
-            if id(place.owner) in session.hidden or type(out) is RowField:
+            if id(place.owner) in session.containers.hidden or type(out) is RowField:
                 continue
             if place not in repeated:
                 if id(place.owner) not in self.made:

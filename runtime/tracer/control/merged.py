@@ -47,7 +47,7 @@ class Merged:
                         found.setdefault(key, {})[number] = fresh.value
                 for position, value in enumerate(path.names):
                     if value is alone[position] and containers.is_container(value) and not self._is_new(value):
-                        if self._is_only(value, position, paths) and id(value) not in session.hidden:
+                        if self._is_only(value, position, paths) and id(value) not in session.containers.hidden:
                             key = (containers.kind_of(value), frozenset({("name", position)}))
                             found.setdefault(key, {})[number] = value
                             path.places.setdefault(Place("content", value), Place("content", value).get())
@@ -110,7 +110,7 @@ class Merged:
     def _is_new(self, value: Any) -> bool:
         key = id(value)
         session = self._session
-        if key in self._old or key in session.externals or key in session.hidden:
+        if key in self._old or key in session.objects.externals or key in session.containers.hidden:
             return False
         return not held.is_held(session, value)
 
@@ -122,7 +122,7 @@ class Merged:
         """Whether a place that paths stored to is seen after them, and joined on its own."""
         if id(place.owner) in self._left:
             return False
-        return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
+        return id(place.owner) not in self._session.containers.hidden and id(place.owner) not in self.made
 
     def _merge(self, paths: Sequence[Path], groups: dict[tuple[containers.Kind, Any], dict[int, Any]]) -> None:
         """Make each group one, as far as its contents have one structure: a group that has not stays apart, and then
@@ -193,8 +193,8 @@ def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int
     ``old``, ``objects``: containers and everything else that was there before."""
     owner = id(place.owner)
     if place.kind == "content":
-        return owner not in old and owner not in session.externals and not held.is_held(session, place.owner)
-    return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
+        return owner not in old and owner not in session.objects.externals and not held.is_held(session, place.owner)
+    return owner not in objects and (owner in session.objects.created or isinstance(place.owner, CellType))
 
 
 __all__ = ["Merged", "is_new"]

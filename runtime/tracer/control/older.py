@@ -43,7 +43,7 @@ def older(
     """
     found: set[int] = set()
     seen: set[int] = set()
-    todo: list[Any] = [*functions, *values, *(owner for owner, _ in session.externals.values())]
+    todo: list[Any] = [*functions, *values, *(owner for owner, _ in session.objects.externals.values())]
     leaves: dict[type, bool] = {}
     while todo:
         value = todo.pop()
@@ -54,13 +54,13 @@ def older(
         if leaf or id(value) in seen:
             continue
         seen.add(id(value))
-        if kind in NOTHING and not value and id(value) not in session.hidden:
+        if kind in NOTHING and not value and id(value) not in session.containers.hidden:
             found.add(id(value))
             continue
         if is_container(value):
             found.add(id(value))
-            if id(value) in session.hidden:
-                todo.append(session.hidden[id(value)][1])
+            if id(value) in session.containers.hidden:
+                todo.append(session.containers.hidden[id(value)][1])
         if type(value) not in _PYTHONS and isinstance(value, _WITH_ITEMS):
             todo += attributes(value).values()
         if isinstance(value, dict):

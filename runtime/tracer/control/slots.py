@@ -53,7 +53,7 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
     """
     kinds = list, structure.Choice
     growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
-    if session.known.by_reference:
+    if session.call.known.by_reference:
         moved = heaps.move_inside(session, [_whole(slot) for slot in slots if _has_rows(slot.carried)])
         return heaps.settle(session, [slot.init for slot in growing]) or moved
     for slot in growing:

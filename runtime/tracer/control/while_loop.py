@@ -72,7 +72,7 @@ def _settle(
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
-        moved = (not found or session.known.by_reference) and moved_lists(session, attempt.values.next_slots)
+        moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
         if found and not moved:
             return attempt
         if moved:
@@ -116,7 +116,7 @@ class _Attempt:
         self.names = names
         self.entry = session.storages.snapshot()
         self.args: list[Variable] = []
-        self.held = frozenset(session.held_in_lists)
+        self.held = frozenset(session.containers.held_in_lists)
         """What lists that grow held copies of when the body began, by identity."""
         self.no_item = [storage for storage in self.entry if not storage.alias_sets]
         """The memory from before that was in no list that grows when the body began."""
@@ -125,18 +125,18 @@ class _Attempt:
         def run() -> Any:
             body()
             flag = test()
-            if session.known.by_reference:
+            if session.call.known.by_reference:
                 self._settle_lists()
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
         self.touched: set[Storage] = set()
-        session.touched.append(self.touched)
+        session.constructs.touched.append(self.touched)
         self.loop = origins.begin_loop(session, values.objects | values.old)
         try:
             with session.origins.inside(self.loop):
                 self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
-            session.touched.pop()
+            session.constructs.touched.pop()
         include_new(self.entry, [self.path])
 
     def _settle_lists(self) -> None:
@@ -145,7 +145,7 @@ class _Attempt:
         entered = set(map(id, self.values.inner))
         changed = [value for value in self.names.get() if id(value) not in entered]
         changed += [place.owner if place.kind == "content" else place.get() for place in session.journal.frames[-1]]
-        if session.known.in_variables:
+        if session.call.known.in_variables:
             heaps.move_inside(session, [value for value in changed if heaps.is_there(session, value)])
         heaps.settle(session, changed)
 
@@ -178,7 +178,7 @@ class _Attempt:
         repeated = repeated | values.places_of_held(path)
         befores = {place: held(place) for place in path.places}
         values.end(path, repeated)
-        later = session.held_in_lists.keys() - self.held  # the next iteration begins with what is older
+        later = session.containers.held_in_lists.keys() - self.held  # the next iteration begins with what is older
         stable = values.old.isdisjoint(later) and values.objects.isdisjoint(later)
         stable = stable and not any(storage.alias_sets for storage in self.no_item)
         unknown = values.widen(path, befores, repeated, late)
@@ -204,7 +204,7 @@ class _Attempt:
             carried += carrier.carried()
         types, hints = [type_ for type_, _ in carried], [hint for _, hint in carried]
         yields = [UNDEF] * len(types) if path.ended else self._yields()
-        session.used_up = {**session.used_up, **path.used_up}
+        session.graph.used_up = {**session.graph.used_up, **path.used_up}
         body = path.scope.block
         body.args.insert(0, session.new_variable(types[0], "", path.scope))
         body.yields.extend(yields)

@@ -199,7 +199,7 @@ def with_variables(steps: tuple[RecordedStep, ...], new: dict[Variable, Variable
 
 def propagate(session: Session, written: Sequence[Storage]) -> None:
     """Bring memory up to date that may be the same as what was just written."""
-    for touched in session.touched:
+    for touched in session.constructs.touched:
         touched.update(written)
     if not any(storage.aliases or storage.dependents for storage in written):
         return
@@ -209,7 +209,7 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
         for reached in _reached(session, source):
             require_certain(session, reached)
         connected = related(session, source)
-        for touched in session.touched:
+        for touched in session.constructs.touched:
             touched.update(connected)
         targets = [s for s in connected if s is not source and (id(s) in observed or s.origin is not None)]
         if targets:

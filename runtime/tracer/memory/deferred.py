@@ -55,7 +55,7 @@ class Needed:
 
     def demand(self, session: Session) -> Variable:
         """The Variable, recorded where it is asked for: what was recorded elsewhere may come later."""
-        session.asks_gradients = True
+        session.outside.asks_gradients = True
         if not (self.var.name and self.var in session.scope.names):
             (self.var,) = session.emit("grad.needed", [session.require_visible(self.source)])
             if self.negated:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def split(session: Session, made: TensorInfo, value: Variable) -> None:
     """Give a tensor that was just detached a storage of its own, if it is known to need one."""
     last = made.steps[-1]
-    if last.detaches and last.location in session.known.detached:
+    if last.detaches and last.location in session.call.known.detached:
         storage = session.storages.new(value)
         aliases.add(storage, made.storage, made.steps, ALWAYS)
         made.storage, made.steps, made.fixed = storage, (), ()
@@ -35,7 +35,7 @@ def require_own_history(session: Session, written: TensorInfo) -> None:
         Restart: It was detached; next time it gets a history.
         TraceError: The paths or iterations that join here left it none.
     """
-    known = session.known.detached
+    known = session.call.known.detached
     roots, _ = aliases.few_roots(written, ())
     new = frozenset(step.location for root in roots for step in root.steps if step.detaches) - known
     if new:

@@ -24,30 +24,30 @@ Question = tuple[str, Callable[[torch.Tensor], Any], Any]
 def note(session: Session, tensor: torch.Tensor, name: str) -> None:
     """Call before an attribute is hung on a tensor of the trace, or taken off."""
     session.journal.note_attribute(tensor, name)
-    session.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
+    session.objects.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
 
 
 def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
     """Whether something hangs on a tensor of the trace under a name."""
-    found = session.hung.get(id(tensor))
+    found = session.objects.hung.get(id(tensor))
     return found is not None and name in found[1] and name in tensor.__dict__
 
 
 def names(session: Session, tensor: torch.Tensor) -> list[str]:
     """What hangs on a tensor of the trace."""
-    found = session.hung.get(id(tensor))
+    found = session.objects.hung.get(id(tensor))
     return sorted(name for name in found[1] if name in tensor.__dict__) if found is not None else []
 
 
 def noted(session: Session, tensor: torch.Tensor) -> set[str]:
     """The names under which the trace hung something on a tensor, or took it off."""
-    found = session.hung.get(id(tensor))
+    found = session.objects.hung.get(id(tensor))
     return found[1] if found is not None else set()
 
 
 def was_taken_off(session: Session, tensor: torch.Tensor, name: str) -> bool:
     """Whether the trace knows that nothing hangs there, whatever the caller's tensor has."""
-    found = session.hung.get(id(tensor))
+    found = session.objects.hung.get(id(tensor))
     return found is not None and name in found[1] and name not in tensor.__dict__
 
 
@@ -69,7 +69,7 @@ def require_sole(session: Session, tensor: torch.Tensor, name: str, writes: bool
     storages = others(session, tensor)
     if not storages:
         return
-    hangs = writes or any(name in names(session, one) for one, _ in session.hung.values() if one is not tensor)
+    hangs = writes or any(name in names(session, one) for one, _ in session.objects.hung.values() if one is not tensor)
     for storage in storages:
         origin = storage.origin
         real = session.inputs.real(origin) if origin is not None else None
@@ -112,7 +112,7 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     own = session.inputs.own_variable(tensor)
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
-        if session.open_alias_sets and session.knows(tensor):
+        if session.containers.open_alias_sets and session.knows(tensor):
             _require_other(session, session.info(tensor).storage, name)
         return MISSING
     return _answer(session, own, real, name, question)
@@ -183,7 +183,7 @@ def _answer(
 
 def _require_other(session: Session, storage: Storage, name: str) -> None:
     """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
-    opened = [alias_set.find() for alias_set, _ in session.open_alias_sets]
+    opened = [alias_set.find() for alias_set, _ in session.containers.open_alias_sets]
     if any(known.find() is alias_set for known, _ in storage.alias_sets for alias_set in opened):
         raise CannotBeOpen(f"an item of a list among the arguments is asked for '{name}'")
 

@@ -98,7 +98,7 @@ class Inputs:
                 setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
         self._reals[var] = real
-        ahead = self.session.ahead
+        ahead = self.session.call.ahead
         needs = name in ahead.needing and (real.is_floating_point() or real.is_complex())
         info = TensorInfo(storage, (), needs or real.requires_grad, name not in ahead.layouts)
         if needs:
@@ -139,7 +139,7 @@ class Inputs:
         input."""
         groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
         for real, label in zip(reals, labels):
-            if label in self.session.known.shared:
+            if label in self.session.call.known.shared:
                 groups.setdefault(storage_key(real), []).append((real, label))
         by_label = {program_input.name: program_input.var for program_input in self.session.program.inputs}
         for members in groups.values():
@@ -222,7 +222,7 @@ class Inputs:
 
     def leaf_arguments(self) -> list[torch.Tensor]:
         """Those of the arguments that autograd's graph begins with; which they are becomes a condition."""
-        if any(needs for _, needs in self.session.open_alias_sets):
+        if any(needs for _, needs in self.session.containers.open_alias_sets):
             raise CannotBeOpen("gradients are asked for, which an item of a list among the arguments may get")
         found = []
         for var, fake in self._input_fakes.items():
@@ -242,7 +242,7 @@ class Inputs:
             Undecided: That depends on which inputs need one, and the trace may ask.
         """
         own = self.own_variable(tensor)
-        self.session.asks_gradients |= own is None
+        self.session.outside.asks_gradients |= own is None
         self.asks_needs |= own not in self._input_fakes
         if not self.undecided or not self.session.info(tensor).grad_in_some_runs:
             return
@@ -250,7 +250,7 @@ class Inputs:
 
     def _ask(self, asked: Container[Variable]) -> None:
         labels = [one.name for one in self.session.program.inputs if one.var in asked]
-        if len(labels) <= self.session.ahead.decidable and not self.session.advanced:
+        if len(labels) <= self.session.call.ahead.decidable and not self.session.call.advanced:
             raise Undecided(labels)
 
     def require_decided(self) -> None:

@@ -24,15 +24,15 @@ _FIRST = 2**61 + 0x5D2
 def stand_in(session: Session, number: Staged, like: float) -> float:
     """A float near ``like``, which is not 0, that stands for a staged number."""
     assert like, "a number near 0 would be 0, which code uses"
-    value = like * (1 + _STEP * (len(session.number_operands) + 1))
-    session.number_operands[value] = number
+    value = like * (1 + _STEP * (len(session.values.number_operands) + 1))
+    session.values.number_operands[value] = number
     return value
 
 
 def int_stand_in(session: Session, number: Staged) -> int:
     """An int that stands for a staged one."""
-    value = _FIRST + len(session.number_operands)
-    session.number_operands[value] = number
+    value = _FIRST + len(session.values.number_operands)
+    session.values.number_operands[value] = number
     return value
 
 
@@ -43,13 +43,13 @@ def is_used(number: Staged, ops: Iterable[Operator]) -> bool:
 
 def of(session: Session, value: Any) -> Staged | None:
     """The staged number that a plain one stands for."""
-    return session.number_operands.get(value) if type(value) in (int, float) else None
+    return session.values.number_operands.get(value) if type(value) in (int, float) else None
 
 
 def must_be_tried(session: Session, values: Iterable[Any]) -> bool:
     """Whether there is a number among a call's arguments that the shape of a result may depend on: one that stands for
     an int, or is in a list (of scales)."""
-    if not session.number_operands:
+    if not session.values.number_operands:
         return False
     for value in values:
         if isinstance(value, (list, tuple)):

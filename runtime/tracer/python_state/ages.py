@@ -135,18 +135,19 @@ def existed_before(session: Session, value: Any) -> bool | None:
 
 def _told(session: Session, value: Any) -> bool | None:
     """What the trace knows of its age, or its kind tells; None if only its referrers can."""
-    if id(value) in session.externals:
+    if id(value) in session.objects.externals:
         return True
     if _is_new(session, value):
         return False
-    if isinstance(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in session.created):
+    created = session.objects.created
+    if isinstance(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in created):
         return False  # all converted code shares the one, wherever that is kept; the other was made for what it holds
     return True if is_plain(value) or _is_shared(value) else None
 
 
 def _is_new(session: Session, value: Any) -> bool:
     """Whether the trace was told that it made this; what such an object refers to may be as new."""
-    return id(value) in session.created and not _makes_its_own(type(value))
+    return id(value) in session.objects.created and not _makes_its_own(type(value))
 
 
 def _holds_ours(cell: types.CellType) -> bool:
@@ -220,7 +221,7 @@ def _is_referred_to_weakly(session: Session, value: Any) -> bool:
     so may the object: a variable of a caller may hold it, of which Python does not tell."""
     if isinstance(value, type):  # its bases refer to it so
         return False
-    return any(id(one) not in session.created for one in weakref.getweakrefs(value))
+    return any(id(one) not in session.objects.created for one in weakref.getweakrefs(value))
 
 
 def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | None:
@@ -268,7 +269,7 @@ def _below(roots: list[int], below: dict[int, list[int]]) -> set[int]:
 
 def _is_ours(session: Session, one: Any) -> bool:
     """Whether this is the tracer's own, which knows everything that the trace made."""
-    if isinstance(one, torch.Tensor) or one is session.created:
+    if isinstance(one, torch.Tensor) or one is session.objects.created:
         return True
     if isinstance(one, dict):
         return "__spec__" in one and str(one.get("__name__")).partition(".")[0] in _OURS
@@ -277,9 +278,9 @@ def _is_ours(session: Session, one: Any) -> bool:
 
 
 def _is_root(session: Session, one: Any) -> bool:
-    if id(one) in session.externals:
+    if id(one) in session.objects.externals:
         return True
-    if id(one) in session.created:
+    if id(one) in session.objects.created:
         return False
     if isinstance(one, dict):
         found = one.get("__name__")

@@ -67,13 +67,13 @@ def number_input(session: Session, value: int | float, label: str) -> Staged:
 
 def stage(session: Session, place: Place, value: Any) -> bool:
     """If the place is to be a fact, put its staged number there for the rest of the trace; whether it is one."""
-    if place not in session.varying or not can_be_fact(value):
+    if place not in session.call.varying or not can_be_fact(value):
         return False
     fact = Fact(place, type(value))
     number = number_input(session, value, place.describe())
     session.journal.note_fact(place, value)
     place.set(number)
-    session.facts[place] = (fact, number)
+    session.call.facts[place] = (fact, number)
     session.guards.add_test((place, "kind"), f"the type of {place.describe()}", fact.holds)
     return True
 
@@ -98,7 +98,7 @@ def numbers_inside(value: Any, depth: int = 0) -> Iterator[tuple[Place, Any]]:
 def stage_items(session: Session, container: Any) -> None:
     """Stage the numbers in a list or dict from before the trace that are to be facts."""
     if type(container) in (list, dict):
-        for place in session.varying:
+        for place in session.call.varying:
             if place.kind == "item" and place.owner is container and stage(session, place, place.get()):
                 session.guards.pin(container)  # another one in its place would have another number
 
@@ -109,7 +109,7 @@ def is_zero(session: Session, number: Any) -> bool | None:
     Code asks it of numbers that hardly ever become 0 (``if momentum != 0:``): a Program for each answer is smaller than
     one with branches for both.
     """
-    place = next((place for place, (_, staged) in session.facts.items() if staged is number), None)
+    place = next((place for place, (_, staged) in session.call.facts.items() if staged is number), None)
     if place is None:
         return None
     found = bool(session.journal.frames[0][place] == 0)
@@ -121,8 +121,8 @@ def is_zero(session: Session, number: Any) -> bool | None:
 def holds_facts(session: Session, value: Any) -> bool:
     """Whether a value is, or holds, the number of a fact."""
     if isinstance(value, Staged):
-        return any(value is number for _, number in session.facts.values())
-    if type(value) not in (list, dict, tuple) or not session.facts:
+        return any(value is number for _, number in session.call.facts.values())
+    if type(value) not in (list, dict, tuple) or not session.call.facts:
         return False
     return any(holds_facts(session, one) for one in (value.values() if isinstance(value, dict) else value))
 

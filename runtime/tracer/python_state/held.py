@@ -146,7 +146,7 @@ def choice_of(session: Session, row: Held, like: Callable[[Any], Any] | None = N
 
 def is_held(session: Session, value: Any) -> bool:
     """Whether a list is what a heap or table holds its rows in: it belongs to no path or iteration."""
-    return any(one.holds(value) for one in session.heaps.values())
+    return any(one.holds(value) for one in session.containers.heaps.values())
 
 
 __all__ = [

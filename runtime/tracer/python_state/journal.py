@@ -282,7 +282,7 @@ class Journal:
             if not joined:
                 require_own(self._session, place.owner)
                 self._require_no_row(place.owner)
-            hidden = self._session.hidden.get(id(place.owner))
+            hidden = self._session.containers.hidden.get(id(place.owner))
             if hidden is not None:
                 self.note(Place("content", hidden[1]), joined)
         if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
@@ -310,7 +310,7 @@ class Journal:
         Raises:
             TraceError: D2S226.
         """
-        if self._session.has_rows:
+        if self._session.containers.has_rows:
             if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
                 if not isinstance(owner, dict):
                     self._session.hold_apart(type(owner))
@@ -318,7 +318,7 @@ class Journal:
 
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""
-        hidden = self._session.hidden.get(id(place.owner)) if place.kind == "content" else None
+        hidden = self._session.containers.hidden.get(id(place.owner)) if place.kind == "content" else None
         if hidden is not None:
             self.note(Place("content", hidden[1]))
         if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
@@ -340,8 +340,8 @@ class Journal:
     def _require_absent(self, place: Place) -> None:
         """A path that does not store to a place leaves it as it is: guard that this is without a value."""
         session = self._session
-        made = id(place.owner) in session.created or (
-            isinstance(place.owner, _KEEPERS) and id(place.owner) not in session.externals)
+        made = id(place.owner) in session.objects.created or (
+            isinstance(place.owner, _KEEPERS) and id(place.owner) not in session.objects.externals)
         if len(self.frames) > 1 and not made:
             key = (id(place.owner), place.name, "absent")
             session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
@@ -392,13 +392,13 @@ class Journal:
         debugger refers to it, or counts mean something else, its places are joined as those of any other object
         (``pytest --held`` runs tests so).
         """
-        kept = held[id(place.owner)] + (id(place.owner) in self._session.created)
+        kept = held[id(place.owner)] + (id(place.owner) in self._session.objects.created)
         return sys.getrefcount(place.owner) - _WHILE_ASKED <= kept
 
     def _left_hidden(self, held: Counter[int]) -> Counter[int]:
         """References from hidden containers that nothing but the tracer's notes refers to any more."""
         found: Counter[int] = Counter()
-        for made, _ in self._session.hidden.values():
+        for made, _ in self._session.containers.hidden.values():
             if sys.getrefcount(made) - 3 <= held[id(made)]:
                 kind = python_kind(made)
                 found.update(map(id, kind.values(made) if issubclass(kind, dict) else kind.__iter__(made)))
@@ -410,8 +410,8 @@ class Journal:
             id(place.owner)
             for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
         )
-        held.update(self._session.held_owners.keys())
-        held.update(id(shown) for _, shown in self._session.hidden.values())
+        held.update(self._session.containers.held_owners.keys())
+        held.update(id(shown) for _, shown in self._session.containers.hidden.values())
         return held
 
     def before(self) -> Iterator[Any]:
@@ -433,7 +433,7 @@ class Journal:
         """What was stored to attributes of objects that the trace made stays: one of them leaves it as it is."""
         for frame in self.frames:
             for place in [place for place in frame if place.kind == "attribute"]:
-                if id(place.owner) not in self._session.externals:
+                if id(place.owner) not in self._session.objects.externals:
                     del frame[place]
 
     def write(self, place: Place, value: Any) -> None:

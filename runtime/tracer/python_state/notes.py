@@ -24,11 +24,11 @@ Note = Callable[[], Iterable[Any]]
 @contextmanager
 def noted(session: Session, note: Note) -> Iterator[None]:
     """While a construct is traced, ``note`` gives what the tracer refers to for it."""
-    session.notes.append(note)
+    session.constructs.notes.append(note)
     try:
         yield
     finally:
-        session.notes.pop()
+        session.constructs.notes.pop()
 
 
 def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place, Any]) -> Counter[int]:
@@ -39,8 +39,8 @@ def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place,
     keys = set(wanted)
     noted = list(_noted(session))
     held = session.journal.holders(*frames, {value: None for value in noted if isinstance(value, Place)})
-    found = Counter({key: held[key] + (key in session.created) for key in keys})
-    for tried in session.attempts:
+    found = Counter({key: held[key] + (key in session.objects.created) for key in keys})
+    for tried in session.constructs.attempts:
         found.update({key: tried.references[key] for key in keys})
     for value in noted:
         if id(value) in keys:
@@ -49,10 +49,10 @@ def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place,
 
 
 def _noted(session: Session) -> Iterator[Any]:
-    for note in session.notes:
+    for note in session.constructs.notes:
         yield from note()
     yield from session.journal.before()
-    for picture in session.pictures:
+    for picture in session.constructs.pictures:
         for value, content in picture:
             yield value
             if isinstance(content, dict):

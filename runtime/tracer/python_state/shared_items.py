@@ -17,7 +17,7 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
     Raises:
         TraceError: D2S226, a list that grows holds a copy of it.
     """
-    if id(container) in session.held_in_lists:
+    if id(container) in session.containers.held_in_lists:
         if type(container) in (list, dict) or objects.is_record(container):
             session.hold_by_reference(type(container))
         raise _held(session, container, what)
@@ -25,7 +25,7 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
 
 def _held(session: Session, container: Any, what: str) -> Exception:
     """The error for a container or record of which a list that grows holds a copy."""
-    location = session.held_in_lists[id(container)]
+    location = session.containers.held_in_lists[id(container)]
     where = f" (at {location})" if location is not None else ""
     if objects.is_record(container):
         return session.error(
@@ -45,11 +45,11 @@ def _held(session: Session, container: Any, what: str) -> Exception:
 
 def hold(session: Session, value: Any) -> None:
     """A list that grows holds a copy of a list, dict or record from now on."""
-    session.held_owners[id(value)] = value
-    session.held_in_lists[id(value)] = session.location()
+    session.containers.held_owners[id(value)] = value
+    session.containers.held_in_lists[id(value)] = session.location()
 
 
 def note_same(session: Session, values: Iterable[Any], made: Any) -> None:
     """``made`` stands for any of some containers from now on."""
-    if any(id(value) in session.held_in_lists for value in values):
+    if any(id(value) in session.containers.held_in_lists for value in values):
         hold(session, made)

@@ -5,7 +5,7 @@
 
 What the trace knows is of three kinds. Python state has the journal, which rolls it back. What the tracer itself keeps
 (Blocks, storages, symbols, stacks) is remembered when the attempt begins, and put back into the very same objects. A
-few things are kept on purpose; ``FIELDS`` says for every field of a Session which kind it is.
+few things are kept on purpose; ``FIELDS``, and a Session's parts for theirs, say for every field which kind it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operator, Variable
 from runtime.ir import types as ir_types
 from runtime.tracer.ambient.objects import attributes
+from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE, SessionPart, states
 from runtime.tracer.memory.storage_table import StorageTable
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Session
@@ -31,17 +32,6 @@ from runtime.tracer.values import structure, unjournaled
 
 if TYPE_CHECKING:
     from runtime.tracer.control.branches import Names
-
-VALUE = "value"
-"""Put back by assigning it: a number, a flag, a tuple."""
-ITEMS = "items"
-"""A list, dict or set: its items are put back. What they are is no part of the trace's state, or never changes."""
-PARTS = "parts"
-"""An object: its attributes are put back, and the items of those that are lists, dicts or sets."""
-DEEP = "deep"
-"""Everything of ours that it leads to is put back."""
-KEPT = "kept"
-"""Stays as it is, for the reason that stands there."""
 
 FIELDS: dict[str, str] = {
     "program": PARTS,
@@ -53,82 +43,26 @@ FIELDS: dict[str, str] = {
     "guards": KEPT,  # what a failed try read is why it failed: facts stay, and those that it dropped come back
     "sizes": PARTS,
     "inputs": DEEP,
-    "ambient_grad": VALUE,
-    "ambient_autocast": VALUE,
-    "ambient_cache": VALUE,
-    "ambient_settings": VALUE,
-    "ambient_hooks": VALUE,
+    "origins": DEEP,
+    "looks": DEEP,
     "autocast": VALUE,
     "dispatching": VALUE,
+    "replaying": VALUE,  # no attempts are made in replays
     "_infos": DEEP,
     "_names": ITEMS,
-    "externals": ITEMS,
-    "given": KEPT,  # nor does this
-    "originals": KEPT,  # never changes
-    "copies": KEPT,  # nor does this
-    "known": VALUE,
-    "advanced": KEPT,  # an iterator from outside that gave an item has given it
-    "uses": ITEMS,
-    "cached": ITEMS,
-    "checkpoints": VALUE,
-    "replaying": VALUE,  # no attempts are made in replays
-    "number_operands": ITEMS,
-    "sparse_counts": ITEMS,
-    "sparse_orders": ITEMS,
-    "special_numbers": ITEMS,
-    "any_layout": KEPT,  # what is so of a fake stays so
-    "sampled": KEPT,
-    "detaching": VALUE,
-    "inner": VALUE,
-    "hung": DEEP,
-    "gradients": ITEMS,  # what they hold has a place in the journal
-    "used_up": ITEMS,
-    "made_leaves": VALUE,
-    "bare": ITEMS,
-    "gradients_asked": VALUE,
-    "grad_switches": VALUE,
-    "created": ITEMS,
-    "origins": DEEP,
-    "surrounding": VALUE,
-    "memo": PARTS,
-    "catching": ITEMS,
-    "functions": ITEMS,
-    "escape": VALUE,
-    "escape_place": VALUE,
-    "present": ITEMS,
-    "divisors": ITEMS,
-    "literals": ITEMS,
-    "raising": VALUE,
-    "paths": VALUE,
-    "has_growing": VALUE,
-    "open_alias_sets": KEPT,  # never changes
-    "held_in_lists": ITEMS,
-    "held_owners": ITEMS,
-    "copied": PARTS,
-    "heaps": ITEMS,
-    "has_rows": VALUE,
-    "constructing": ITEMS,
-    "loop_options": ITEMS,
-    "varying": VALUE,
-    "adding": KEPT,  # filled when the trace is done
-    "may_be_for_one_call": VALUE,
-    "ahead": VALUE,
-    "facts": ITEMS,
-    "last_error": VALUE,
-    "raised_types": ITEMS,
-    "touched": DEEP,
-    "hidden": ITEMS,
-    "pictures": ITEMS,
-    "notes": ITEMS,
-    "looks": DEEP,
-    "unconverted": ITEMS,
-    "module_name": VALUE,
-    "given_classes": ITEMS,
-    "asked_settings": KEPT,  # nor is this taken back
-    "asks_gradients": KEPT,  # a failed try asked, too
-    "attempts": KEPT,  # the attempts themselves
 }
-"""What a failed attempt does with each field of a Session."""
+"""What a failed attempt does with each field of a Session that is no part; parts say it of theirs."""
+
+
+def fields(session: Session) -> Iterator[tuple[Any, str, str]]:
+    """Every field of a Session and of its parts: the object, the field's name, how it is put back."""
+    for name, how in FIELDS.items():
+        yield session, name, how
+    for part in vars(session).values():
+        if isinstance(part, SessionPart):
+            for name, how in states(part):
+                yield part, name, how
+
 
 _ROOMS = ("runtime", "dy2static")
 _LEAVES = (
@@ -161,10 +95,12 @@ class Attempt:
         self._held: dict[Place, Any] = {}
         """What the journal noted since, by place."""
         self._states = _States()
-        fields = {name: getattr(session, name) for name, how in FIELDS.items() if how != KEPT}
-        self._fields = fields
-        for name, value in fields.items():
-            how = FIELDS[name]
+        self._fields: list[tuple[Any, str, Any]] = []
+        for owner, name, how in fields(session):
+            if how == KEPT:
+                continue
+            value = getattr(owner, name)
+            self._fields.append((owner, name, value))
             if how == ITEMS:
                 self._states.note(value)
             elif how == PARTS and value is not None:
@@ -179,7 +115,7 @@ class Attempt:
             if isinstance(content, (dict, list)):
                 self.references.update(map(id, content.values() if isinstance(content, dict) else content))
         self._open = True
-        session.attempts.append(self)
+        session.constructs.attempts.append(self)
         session.journal.tries.append(self._held)
         return self
 
@@ -200,8 +136,8 @@ class Attempt:
         for place, before in reversed(self._held.items()):
             place.put_back(before)
         self._states.put_back()
-        for name, value in self._fields.items():
-            setattr(session, name, value)
+        for owner, name, value in self._fields:
+            setattr(owner, name, value)
         session.guards.put_back(self._guards)
         self._sizes.put_back()
         if self._names is not None:
@@ -212,7 +148,7 @@ class Attempt:
         """Nothing is undone any more."""
         if self._open:
             self._open = False
-            self._session.attempts.remove(self)
+            self._session.constructs.attempts.remove(self)
             self._session.journal.tries[:] = [one for one in self._session.journal.tries if one is not self._held]
 
 
@@ -265,7 +201,7 @@ class _States:
                 parts = list(value.values() if hasattr(value, "values") else value)
             elif not _is_ours(value) or isinstance(value, FunctionType):
                 continue
-            elif isinstance(value, (Variable, Operator, Block, StorageTable, Session)):
+            elif isinstance(value, (Variable, Operator, Block, StorageTable, Session, SessionPart)):
                 parts = self._of_the_program(value)
             elif _is_frozen(value):
                 self._seen.add(id(value))
@@ -358,4 +294,4 @@ def _put_items(value: Any, held: Any) -> None:
             value[key] = one
 
 
-__all__ = ["FIELDS", "Attempt"]
+__all__ = ["FIELDS", "Attempt", "fields"]

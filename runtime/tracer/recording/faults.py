@@ -166,8 +166,8 @@ def require_users(session: Session, error: BaseException) -> None:
         InternalError: D2S290.
     """
     if is_ours(error):
-        session.last_error = internal(error, session.location())
-        raise session.last_error from error
+        session.exceptions.last_error = internal(error, session.location())
+        raise session.exceptions.last_error from error
 
 
 @contextlib.contextmanager

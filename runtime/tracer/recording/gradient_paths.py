@@ -52,7 +52,7 @@ def reached(
     makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
     begins = {var: first for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
-    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()), taken or {})
+    walk = _Walk(session.outside.grad, frozenset(stops).union(*earlier.values()), taken or {})
     found = walk.back(makers, dict.fromkeys(roots, True))
     direct = set(walk.through)
     todo = dict(found)

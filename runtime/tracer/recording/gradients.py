@@ -133,7 +133,7 @@ def paths(
             earlier iteration of a loop made; through what a gradient has used up; or to a tensor by more ways than the
             Program shows.
     """
-    session.gradients_asked += 1
+    session.graph.gradients_asked += 1
     now = {session.read(tensor): info for tensor, info in leaves(session)}
     paths = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}
@@ -221,8 +221,8 @@ def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph
     """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
     mine = [op for op in paths.through if op.outputs and not leading.isdisjoint(op.outputs)]
     for op in mine:
-        if op in session.used_up and not _keeps_nothing(op):
-            raise _second(session, session.used_up[op])
+        if op in session.graph.used_up and not _keeps_nothing(op):
+            raise _second(session, session.graph.used_up[op])
     loop = _innermost_loop(session)
     inside = {op for scope in loop for op in scope.block.ops}
     if loop and not retain_graph and any(
@@ -230,7 +230,7 @@ def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph
     ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
         loop[-1].refused = loop[-1].refused or _second(session, session.location())
     if not retain_graph:
-        session.used_up.update((op, session.location()) for op in mine)
+        session.graph.used_up.update((op, session.location()) for op in mine)
 
 
 def _second(session: Session, where: Location | None) -> BaseException:
@@ -251,10 +251,10 @@ SECOND = (
 
 def is_used_up(session: Session, tensor: torch.Tensor) -> bool:
     """Whether a gradient of the tensor would go through what an earlier one has used up."""
-    if not session.used_up or not session.info(tensor).requires_grad:
+    if not session.graph.used_up or not session.info(tensor).requires_grad:
         return False
     through = reached(session, [session.read(tensor)], [session.read(one) for one, _ in leaves(session)]).through
-    return any(op in session.used_up and not _keeps_nothing(op) for op in through)
+    return any(op in session.graph.used_up and not _keeps_nothing(op) for op in through)
 
 
 _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
@@ -354,7 +354,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
                             hint="Use x.detach().requires_grad_(), or call it outside.")  # fmt: skip
     old = info.storage
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
-    session.made_leaves = True
+    session.graph.made_leaves = True
     storage = session.storages.new(var, label=old.label)
     note_unknown_alias(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
     new = TensorInfo(storage, (), True, info.layout_known)

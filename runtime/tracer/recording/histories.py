@@ -50,7 +50,7 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     """
     var = session.read(tensor)
     info = session.info(tensor)
-    session.asks_gradients |= session.inputs.own_variable(tensor) is None
+    session.outside.asks_gradients |= session.inputs.own_variable(tensor) is None
     if not info.requires_grad and not isinstance(tensor, torch.nn.Parameter):
         if info.steps:  # a Program need not tell what is detached from its base
             return session.emit("grad.named", [var, torch_internals.LEAF, False])[0]
@@ -273,11 +273,11 @@ class _Names:
 
         if is_unnoticed(op) and index < len(op.args):
             return None, op.args[index]
-        autocast = self.session.ambient_autocast if op.autocast is None else op.autocast
+        autocast = self.session.outside.autocast if op.autocast is None else op.autocast
         return torch_internals.under_autograd(run, self._grad(op), autocast)
 
     def _grad(self, op: Operator) -> bool:
-        return bool(self.session.ambient_grad) if op.grad_mode == "inherit" else op.grad_mode == "on"
+        return bool(self.session.outside.grad) if op.grad_mode == "inherit" else op.grad_mode == "on"
 
     def _stand_in(self, var: Variable, size: int, real: bool, written: bool) -> Any:
         """A value like a Variable's, of ``size`` where that is not known; what is ``written`` is no leaf."""

@@ -118,7 +118,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         kwargs = kwargs or {}
         name = unasked(func, "__name__", "")
         session = self.session
-        session.autocast = torch_internals.autocast_now(session.ambient_autocast)
+        session.autocast = torch_internals.autocast_now(session.outside.autocast)
         if torch.is_autocast_cache_enabled():  # by a torch.autocast from before the trace: a decorator, an attribute
             torch.set_autocast_cache_enabled(False)
         for position, arg in enumerate(args):
@@ -129,7 +129,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         if name == "__get__":
             return self._attribute(func, args)
         if name == "_set_grad_enabled":
-            session.grad_switches += 1
+            session.graph.grad_switches += 1
         if name == "__set__":
             return self._set_attribute(func, args)
         if name == "detach":
@@ -146,7 +146,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
             answer = hung.ask(session, args[0], "is_inference()", _is_inference)
             if answer is not MISSING:
                 return answer
-            session.asked_settings.add("torch.is_inference_mode_enabled()")
+            session.outside.asked_settings.add("torch.is_inference_mode_enabled()")
         if name in ("storage_offset", "is_shared") and session.knows(args[0]):
             return self._of_memory(name, args[0])
         if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
@@ -160,7 +160,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
             return torch_internals.sparse_count(args[0])
         if name == "is_coalesced" and session.knows(args[0]):
             sparse_parts.require_known_order(session, args[0])
-        if name == "numpy" and isinstance(args[0], torch.Tensor) and not session.unconverted:
+        if name == "numpy" and isinstance(args[0], torch.Tensor) and not session.code.unconverted:
             return numpy_calls.of_tensor(session, args[0], *args[1:], **kwargs)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
@@ -198,7 +198,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         session = self.session
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
-        session.inner = None
+        session.graph.inner = None
         try:
             result = number_arguments.called(session, func, args, kwargs)
         except RuntimeError as error:
@@ -209,7 +209,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
                 code="D2S213",
                 hint="Make the array a tensor (torch.from_numpy) outside the function.",
             ) from error
-        if session.inner is not None:
+        if session.graph.inner is not None:
             session.forget_inner((*args, *kwargs.values()))
         return result
 
@@ -237,11 +237,11 @@ class Interceptor(torch_internals.TorchFunctionMode):
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""
-        self.session.detaching = name
+        self.session.graph.detaching = name
         try:
             return theirs(func, *args, **kwargs)
         finally:
-            self.session.detaching = None
+            self.session.graph.detaching = None
 
     def _attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(unasked(func, "__self__"), "__name__", "")
@@ -249,7 +249,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         session = self.session
         if attribute == "requires_grad" and session.knows(tensor):
             return gradients.needed(session, tensor)
-        if attribute in OF_DTYPES and session.unconverted:
+        if attribute in OF_DTYPES and session.code.unconverted:
             session.note_dtype(tensor)
         if attribute in ("is_leaf", "grad_fn"):
             tensor = session.itself(tensor)  # what ``+p`` gave is the parameter

@@ -58,7 +58,7 @@ def of(session: Session, tensor: torch.Tensor) -> Gradient:
         TraceError: D2S245, the tensor is another one on some path.
     """
     tensor = session.itself(tensor)
-    found = session.gradients.get(id(tensor))
+    found = session.graph.gradients.get(id(tensor))
     if found is None:
         if torch_internals.is_fake(tensor):
             _require_sole(session, tensor)
@@ -66,8 +66,8 @@ def of(session: Session, tensor: torch.Tensor) -> Gradient:
             first = None
         else:
             first = _of_outside(session, tensor)
-        found = session.gradients[id(tensor)] = Gradient(tensor, first)
-        session.externals[id(found)] = (found, None)
+        found = session.graph.gradients[id(tensor)] = Gradient(tensor, first)
+        session.objects.externals[id(found)] = (found, None)
     return found
 
 
@@ -232,7 +232,7 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
     Raises:
         TraceError: D2S228.
     """
-    found = session.gradients.get(id(tensor))
+    found = session.graph.gradients.get(id(tensor))
     if found is not None and found.grad is not None:
         raise session.error("a tensor made inside a converted function leaves it with a .grad", code="D2S228",
                             hint="Return the gradient beside it, and a .detach() of the tensor.")

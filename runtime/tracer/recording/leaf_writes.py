@@ -36,8 +36,8 @@ def bare(source: TensorInfo, step: RecordedStep, needs: bool) -> PathCondition:
 
 def note_history(session: Session, info: TensorInfo, without: PathCondition) -> None:
     """A view is read, or written: it has its memory's history now, but where that had none (``without``)."""
-    if info in session.bare:
-        session.bare[info] &= without
+    if info in session.graph.bare:
+        session.graph.bare[info] &= without
 
 
 def require_no_leaf(
@@ -62,7 +62,7 @@ def require_no_leaf(
             continue
         what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
         value = root.storage.value
-        if origin is None and session.made_leaves and info.requires_grad and session.visible(value):
+        if origin is None and session.graph.made_leaves and info.requires_grad and session.visible(value):
             sources = Sources(session)
             if sources.is_leaf(value, outside=False):
                 raise_where(session, root.when, said(what))
@@ -79,8 +79,8 @@ def require_no_leaf(
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             raise_where(session, root.when, said(what))
-    if info in session.bare and info.requires_grad and not info.detached:
-        raise_where(session, session.bare[info] & needed(info), said("a leaf Variable"))
+    if info in session.graph.bare and info.requires_grad and not info.detached:
+        raise_where(session, session.graph.bare[info] & needed(info), said("a leaf Variable"))
 
 
 def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:

@@ -83,7 +83,7 @@ def _require_same_history(session: Session, name: str, info: TensorInfo) -> None
     if not info.requires_grad:
         return
     called = name.split(".")[1]
-    if session.ambient_grad and not torch.is_grad_enabled():
+    if session.outside.grad and not torch.is_grad_enabled():
         raise session.error(
             f"{called} changes the shape of a tensor that has a history where gradients are switched off, and autograd "
             "keeps that of the shape before", code="D2S223",

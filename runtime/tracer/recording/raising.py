@@ -26,7 +26,7 @@ def must_run(session: Session, error: BaseException) -> bool:
     a Program that always raises is what is wanted."""
     if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
         return False
-    if session.ahead.raising or any(map(structure.has_traced, (*error.args, *vars(error).values()))):
+    if session.call.ahead.raising or any(map(structure.has_traced, (*error.args, *vars(error).values()))):
         return True
     ops = list(session.program.block.walk())
     return any(has_effect(op) for op in ops)
@@ -36,12 +36,12 @@ def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     choices.require_converted(error)
     cls = type(error)
-    session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
-    session.raising = error
+    session.exceptions.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
+    session.exceptions.raising = error
     try:
         _emit_raise(session, error)
     finally:
-        session.raising = None
+        session.exceptions.raising = None
 
 
 def raise_where(session: Session, condition: PathCondition, error: BaseException) -> None:
@@ -83,8 +83,8 @@ def _argument(session: Session, value: Any, place: str, objects: dict[str, Opera
         raise session.error(
             f"an exception is raised with a {type(value).__name__} that holds values which only a run knows",
             code="D2S228", hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.")
-    name = f"object {len(session.raised_types)} {type(value).__module__}.{type(value).__qualname__}"
-    session.raised_types[name] = value
+    name = f"object {len(session.exceptions.raised_types)} {type(value).__module__}.{type(value).__qualname__}"
+    session.exceptions.raised_types[name] = value
     session.guards.pin(value)
     objects[place] = [name, _text(str, value)]
     return _text(repr, value)

@@ -161,8 +161,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             self.detach_in_place(args[0])
             return args[0]
         if name == "aten.detach.default":
-            if session.replaying is not None or (session.detaching is None and session.info(args[0]).constant):
-                session.inner = args[0]
+            if session.replaying is not None or (session.graph.detaching is None and session.info(args[0]).constant):
+                session.graph.inner = args[0]
                 return self.alias(args[0])
         if packet in sparse_parts.RESIZING:
             sparse_parts.require_no_resizing(session, func)
@@ -218,7 +218,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         else:
             constant = session.inputs.add_constant(real)
             (var,) = session.emit("aten.lift_fresh_copy.default", [constant], {}, [type_])
-            session.literals[var] = real
+            session.values.literals[var] = real
         return session.fresh(fake, var)
 
     def alias(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -260,7 +260,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             nonwritable_views.require_readable(session, infos)
         all_known = all(info.layout_known for info in infos)
         layout_known = all_known and not any(
-            out in session.any_layout for out in flat if isinstance(out, torch.Tensor))
+            out in session.values.any_layout for out in flat if isinstance(out, torch.Tensor))
         layout_known = layout_known or func is torch.ops.aten.contiguous.default
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
@@ -293,14 +293,14 @@ class Recorder(torch_internals.TorchDispatchMode):
                 len(flat),
                 modes,
                 session.location() if name == "aten.detach.default" else None,
-                session.detaching == "data",
+                session.graph.detaching == "data",
             )
             steps = compose(info.steps, (nonwritable_views.alone(step, flat),))
             made = TensorInfo(info.storage, steps, needs, layout_known)
             made.grad_in_some_runs = needs and in_some_runs
-            is_bare = session.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
+            is_bare = session.graph.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
             if not is_bare.never:
-                session.bare[made] = is_bare
+                session.graph.bare[made] = is_bare
             certain = (layout_known and all_known) or not _looks_at_layout(func, args, kwargs)
             if itself and certain and session.replaying is None:
                 made.itself = session.itself(tensor)
@@ -336,7 +336,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         if packet in sparse_parts.PARTS or packet in sparse_parts.MADE_OF:
             sparse_parts.note_shared(session, name, infos, [info for _, info in plan if info is not None])
         if packet in sparse_parts.ORDERED:
-            session.sparse_orders.update(variables)
+            session.values.sparse_orders.update(variables)
         if aten.may_alias(func, args, kwargs) and not aten.is_view(func):
             self._note_may_alias(name, infos, [info for _, info in plan if info is not None])
         return unflatten_results(result, [out for out, _ in plan])

@@ -101,7 +101,7 @@ class _Call:
             self.sources.append((expr, self.session.sizes.symbolic(number)))
         else:
             expr = sympy.Dummy()
-            barred = self.session.special_numbers.get(value, frozenset())
+            barred = self.session.values.special_numbers.get(value, frozenset())
             domain = tuple(one for one in (_INTS if whole else _FLOATS) if one not in barred)
             self.unknown[expr] = _Unknown(expr, domain, value)
             if whole:
@@ -298,11 +298,11 @@ def _merged(call: _Call, every: list[_Sample], varied: bool, results: list[Any])
     with torch_internals.fake_only(call.session.fake_mode):
         if order is None:
             made = torch.empty(sizes, dtype=first.dtype, device=first.device)
-            call.session.any_layout[made] = True
+            call.session.values.any_layout[made] = True
         else:
             made = torch.empty([sizes[dim] for dim in order], dtype=first.dtype, device=first.device)
             made = made.permute([order.index(dim) for dim in range(len(order))])
-    call.session.sampled[made] = order
+    call.session.values.sampled[made] = order
     return made
 
 
@@ -329,7 +329,7 @@ def _size(call: _Call, every: list[_Sample], varied: bool, sizes: list[Any]) -> 
 
 def checks(session: Session, results: Sequence[Any]) -> dict[str, Any]:
     """The attribute of an Operator that says what is only known from samples of its results; {} if nothing is."""
-    if not any(isinstance(one, torch.Tensor) and one in session.sampled for one in results):
+    if not any(isinstance(one, torch.Tensor) and one in session.values.sampled for one in results):
         return {}
     return {aten.CHECKED: [_taken_for_fixed(session, one) for one in results]}
 
@@ -338,13 +338,13 @@ def _taken_for_fixed(session: Session, result: Any) -> Any:
     if not isinstance(result, torch.Tensor):
         return None
     sizes = [size if type(size) is int else None for size in result.shape]
-    return [result.dtype, sizes, session.sampled.get(result)]
+    return [result.dtype, sizes, session.values.sampled.get(result)]
 
 
 def require_relations(session: Session, results: Sequence[Any], variables: Sequence[Variable]) -> None:
     """Record tests of the sizes that were taken for sizes or numbers among the arguments."""
     for result, var in zip(results, variables):
-        if isinstance(result, torch.Tensor) and result in session.sampled:
+        if isinstance(result, torch.Tensor) and result in session.values.sampled:
             for dim, size in enumerate(result.shape):
                 if type(size) is not int and not session.sizes.is_read_off(size, var, dim):
                     (real,) = session.emit("scalar.size", [var, dim])

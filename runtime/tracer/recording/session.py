@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,33 +35,33 @@ from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching, source_places
-from runtime.tracer.ambient.calls import Ahead, Known, Restart
+from runtime.tracer.ambient.calls import Call, Known, Restart
+from runtime.tracer.ambient.catching import Exceptions
+from runtime.tracer.ambient.known_objects import KnownObjects
 from runtime.tracer.ambient.looks import Looks
+from runtime.tracer.ambient.outside import Outside
+from runtime.tracer.ambient.user_code import UserCode
+from runtime.tracer.memory.graph import Graph
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
     RecordedStep,
-    Storage,
     StorageTable,
     TensorInfo,
 )
 from runtime.tracer.numbers import powers, scalars
+from runtime.tracer.numbers.known_values import KnownValues
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.sizes import Sizes
-from runtime.tracer.python_state.facts import Fact, is_zero
+from runtime.tracer.python_state.constructs import Constructs
+from runtime.tracer.python_state.facts import is_zero
 from runtime.tracer.python_state.guards import GuardSet
-from runtime.tracer.python_state.journal import Journal, Place
+from runtime.tracer.python_state.journal import Journal
 from runtime.tracer.values import choices
-from runtime.tracer.values.copied_items import Copied
+from runtime.tracer.values.known_containers import KnownContainers
 from runtime.tracer.values.origins import Origins
 
 if TYPE_CHECKING:
-    from runtime.tracer.memory.conditions import PathCondition
-    from runtime.tracer.python_state.notes import Note
-    from runtime.tracer.recording.attempt import Attempt
-    from runtime.tracer.recording.leaf_gradients import Gradient
-    from runtime.tracer.values.alias_sets import AliasSet
-    from runtime.tracer.values.heaps import Heap
-    from runtime.tracer.values.tables import Table
+    pass
 
 
 @dataclass(eq=False)
@@ -142,157 +141,34 @@ class Session:
         self.guards = GuardSet(self.location)
         self.sizes = Sizes(self)
         self.inputs = Inputs(self)
-        self.ambient_grad = torch.is_grad_enabled()
-        self.ambient_autocast = torch_internals.autocast_state()
-        self.ambient_cache = torch.is_autocast_cache_enabled()
-        """Whether autocast keeps cast weights outside; a trace lets it keep none."""
-        self.ambient_settings = torch_internals.settings()
-        self.ambient_hooks = torch_internals.saved_tensor_hooks()
-        self.autocast = self.ambient_autocast
+        self.origins = Origins(self)
+        self.looks = Looks()
+        self.outside = Outside()
+        self.call = Call()
+        self.code = UserCode()
+        self.objects = KnownObjects()
+        self.values = KnownValues()
+        self.containers = KnownContainers()
+        self.graph = Graph()
+        self.constructs = Constructs()
+        self.exceptions = Exceptions()
+        self.autocast = self.outside.autocast
         """The autocast state in force where the traced code last called torch."""
         self.dispatching = False
         """Whether an operator is being recorded: torch's dispatcher has switched autocast off around that."""
-        self._infos: torch_internals.TensorDict[TensorInfo] = torch_internals.TensorDict()
-        self._names: dict[str, int] = {}
-        self.origins = Origins(self)
-        self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
-        """Python objects that existed before the trace, with their path among the arguments if they are there."""
-        self.given: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-        """Arguments that are told apart by what they hold, with their paths: each call gives back its own."""
-        self.originals: dict[int, int] = {}
-        """The caller's containers that have a copy among the arguments: their numbers, by identity."""
-        self.copies: dict[int, int] = {}
-        """Those copies: the same numbers, by identity."""
-        self.known = Known()
-        """What earlier attempts at this trace found out."""
-        self.advanced = False
-        """Whether an iterator that is older than the trace was advanced: then the trace cannot begin again."""
-        self.uses: list[Callable[[], Any]] = []
-        """Calls of cached functions on the main path: each run uses what the caches hold."""
-        self.cached: dict[Any, Any] = {}
-        """What the caches held, by function and arguments."""
-        self.checkpoints = 0
-        """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
-        self.number_operands: dict[int | float, Staged] = {}
-        """What plain numbers stand for where operators take no others (see ``number_operands``)."""
-        self.any_layout: torch_internals.TensorDict[bool] = torch_internals.TensorDict()
-        """Fake results whose memory layout depends on a number that is only known while the Program runs."""
-        self.sampled: torch_internals.TensorDict[list[int] | None] = torch_internals.TensorDict()
-        """Fake results of which nothing is known but what some samples showed, and the order of their dimensions in
-        memory if that is among it (see ``sampled_shapes``)."""
-        self.sparse_counts: dict[tuple[Variable, Block], torch.SymInt] = {}
-        """How many elements sparse values hold, by value and the Block where that was asked (see ``sparse_parts``)."""
-        self.sparse_orders: set[Variable] = set()
-        """Sparse values of which it is known whether they are coalesced."""
-        self.special_numbers: dict[int | float, frozenset[Any]] = {}
-        """For those: the values that have paths of their own (see ``sampled_shapes``)."""
-        self.detaching: str | None = None
-        """Set while the user's code detaches a tensor: by what name."""
-        self.inner: torch.Tensor | None = None
-        """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
-        self.hung: dict[int, tuple[torch.Tensor, set[str]]] = {}
-        """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
-        self.gradients: dict[int, Gradient] = {}
-        """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
-        self.used_up: dict[Operator, Location | None] = {}
-        """Operators through which a gradient was taken that did not retain the graph, and where."""
-        self.made_leaves = False
-        """Whether ``requires_grad_()`` made any tensor the start of a graph."""
-        self.bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = weakref.WeakKeyDictionary()
-        """For a view that was made where its memory had no history: when that is so where the trace stands. Until it
-        is read PyTorch takes it for a leaf."""
-        self.gradients_asked = 0
-        """How often a gradient was asked for."""
-        self.grad_switches = 0
-        """How often the user's code has set whether gradients are on."""
-        self.created: dict[int, Any] = {}
-        """Objects, other than containers, that were made while tracing."""
-        self.surrounding: tuple[Any, ...] = ()
-        """Local variables of consumers that run inside the generator being traced: its constructs join them too."""
-        self.memo: Any = None
-        """What the converter remembers for this trace."""
-        self.catching: list[Callable[[], Any]] = []
-        """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
-        self.functions: list[str] = []
-        """The user's functions whose converted code runs, by file and line, innermost last."""
-        self.escape: Any = None
-        """The result of a call that an exception left on some paths, until its caller has looked at it."""
-        self.escape_place: Location | None = None
-        """Where that call stands."""
-        self.present: list[tuple[Scope, Any, Any]] = []
-        """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
-        self.divisors: list[tuple[Scope, Variable]] = []
-        """Numbers that are not 0 in a Block."""
-        self.literals: dict[Variable, torch.Tensor] = {}
-        """Variables that hold tensors made from Python data, with what they hold."""
-        self.raising: BaseException | None = None
-        """The exception that is being recorded as one of the Program's."""
-        self.paths = 1
-        """How many paths the operations on values that are one of several have, in each other."""
-        self.has_growing = False
-        """Whether a list has come to have a length that is only known at run time."""
-        self.open_alias_sets: list[tuple[AliasSet, bool]] = []
-        """What the items of lists among the arguments are, whose length is another one in each call; whether they need
-        gradients."""
-        self.held_in_lists: dict[int, Location | None] = {}
-        """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
-        self.copied = Copied()
-        self.heaps: dict[Any, Heap | Table] = {}
-        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what
-        dicts and objects hold, by class and keys (see ``tables``)."""
-        self.has_rows = False
-        """Whether there are such dicts and objects."""
-        self.constructing: set[int] = set()
-        """Objects whose ``__init__`` is being traced, by identity."""
-        self.held_owners: dict[int, Any] = {}
-        """All that ever were, so that no other object has their identity."""
-        self.loop_options: list[Any] = []
-        """Options of loops whose blocks the trace is in, innermost last."""
-        self.varying: frozenset[Place] = frozenset()
-        """Places whose plain number is an input of the Program, not a guard; lists that are only to be added to."""
-        self.adding: list[tuple[Place, int]] = []
-        """Lists from outside that the trace changed, with how many items they had."""
-        self.may_be_for_one_call = True
-        """Whether the caller has a use for a Program that answers the call at hand only."""
-        self.ahead = Ahead()
-        """What is left open of the arguments, where the Program is for calls that are not there yet."""
-        self.facts: dict[Place, tuple[Fact, Staged]] = {}
-        """Those that the trace met."""
-        self.last_error: Dy2StaticError | None = None
-        self.raised_types: dict[str, type[BaseException]] = {}
-        """Exception classes that ``raise`` Operators name, other than builtins."""
-        self.touched: list[set[Storage]] = []
-        """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
-        self.hidden: dict[int, tuple[Any, Any]] = {}
-        """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
-        self.pictures: list[Any] = []
-        """What was there when each of the paths began that the trace is on, innermost last (see ``unjournaled``)."""
-        self.notes: list[Note] = []
-        """What the tracer refers to for the constructs that the trace is in, innermost last."""
-        self.looks = Looks()
-        self.asks_gradients = False
-        """Whether the function asked if gradients are enabled."""
-        self.asked_settings: set[str] = set()
-        """Settings of PyTorch that the function asked for, or what depends on them, by name."""
-        self.given_classes: dict[int, type] = {}
-        """Classes that calls of code that is not converted gave, by identity: they may have made them."""
-        self.module_name = ""
-        """That of the module whose converted function runs."""
-        self.unconverted: list[tuple[str, str]] = []
-        """Functions being run as they are, with the reason (innermost last), for error messages."""
-        self.attempts: list[Attempt] = []
-        """What is being tried, innermost last; every field of this class has its place in ``attempt.FIELDS``."""
+        self._infos: torch_internals.TensorDict[TensorInfo] = torch_internals.TensorDict()
+        self._names: dict[str, int] = {}
 
     @contextlib.contextmanager
     def uncaught(self) -> Iterator[None]:
         """For what does not raise, although its Operator may: no handler around it is asked."""
-        before, self.catching = self.catching, []
+        before, self.exceptions.catching = self.exceptions.catching, []
         try:
             yield
         finally:
-            self.catching = before
+            self.exceptions.catching = before
 
     def is_open(self, scope: Scope) -> bool:
         """Whether the trace stands in a Block, or in one inside of it."""
@@ -311,17 +187,17 @@ class Session:
         self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None
     ) -> Dy2StaticError:
         """A located error; inside code that is not converted it says which function and why."""
-        if self.unconverted:
-            name, reason = self.unconverted[-1]
+        if self.code.unconverted:
+            name, reason = self.code.unconverted[-1]
             inside = f" (inside {name}, which was not converted: {reason})"
             no_source = reason.startswith("the source of ")  # the cause, so it is said first
             summary = f"{reason}; so {name} is not converted: {summary}" if no_source else summary + inside
-        self.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
-        return self.last_error
+        self.exceptions.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
+        return self.exceptions.last_error
 
     def restart(self, known: Known) -> BaseException:
         """What to raise to begin the trace again with what is known now: a located error if it cannot."""
-        if self.advanced:
+        if self.call.advanced:
             return self.error(
                 "an iterator from outside the function is advanced, and the trace has to begin again: tensors that "
                 "share memory are written in place, or a container has two names",
@@ -333,25 +209,20 @@ class Session:
     def hold_by_reference(self, *classes: type, in_variables: bool = False) -> None:
         """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
         reference. ``in_variables``: and variables of loops."""
-        names = frozenset(map(_name_of, classes)) - self.known.apart
-        new = names - self.known.by_reference
-        also = names - self.known.in_variables if in_variables else frozenset()
-        if (new or also) and not self.advanced:
+        names = frozenset(map(_name_of, classes)) - self.call.known.apart
+        new = names - self.call.known.by_reference
+        also = names - self.call.known.in_variables if in_variables else frozenset()
+        if (new or also) and not self.call.advanced:
             raise self.restart(Known(by_reference=new, in_variables=also))
-
-    @property
-    def has_contents(self) -> bool:
-        """Whether there is a container that stands for others, which operators open."""
-        return bool(self.hidden) or self.has_rows
 
     def holds_by_reference(self, cls: type) -> bool:
         """Whether lists that grow hold objects of a class by reference."""
-        name = _name_of(cls) if self.known.by_reference else ""
-        return name in self.known.by_reference and name not in self.known.apart
+        name = _name_of(cls) if self.call.known.by_reference else ""
+        return name in self.call.known.by_reference and name not in self.call.known.apart
 
     def hold_apart(self, cls: type) -> None:
         """An object that is a row gets another attribute: trace again with objects of the class as they are."""
-        if not self.advanced:
+        if not self.call.advanced:
             raise self.restart(Known(apart=frozenset({_name_of(cls)})))
 
     def once(self, why: str) -> None:
@@ -360,7 +231,7 @@ class Session:
         Raises:
             TraceError: D2S278, where the caller has no use for such a Program.
         """
-        if not self.may_be_for_one_call:
+        if not self.call.may_be_for_one_call:
             raise self.error(f"its Program would be for one call alone, because {why}", code="D2S278",
                              hint="Do it outside, or leave it as plain Python.")
         self.guards.add_once(why)
@@ -454,16 +325,16 @@ class Session:
         if self.replaying is not None:
             return self.replaying.grad_mode, None
         grad = torch.is_grad_enabled()
-        autocast = self.autocast if self.dispatching else torch_internals.autocast_now(self.ambient_autocast)
+        autocast = self.autocast if self.dispatching else torch_internals.autocast_now(self.outside.autocast)
         return (
-            "inherit" if grad == self.ambient_grad else "on" if grad else "off",
-            None if autocast == self.ambient_autocast else autocast,
+            "inherit" if grad == self.outside.grad else "on" if grad else "off",
+            None if autocast == self.outside.autocast else autocast,
         )
 
     def is_apart(self, step: RecordedStep) -> bool:
         """Whether no history comes through a step of a view: it detaches, or was taken where gradients are off."""
         mode = step.modes[0]
-        return step.detaches or mode == "off" or (mode == "inherit" and not self.ambient_grad)
+        return step.detaches or mode == "off" or (mode == "inherit" and not self.outside.grad)
 
     def casting(self, func: Any) -> tuple[tuple[str, bool, str], ...]:
         """The autocast state under which what is inside an operator runs; () where it does not matter.
@@ -510,9 +381,9 @@ class Session:
         location: Location | None = None,
     ) -> Operator:
         """As `emit`; the Operator itself."""
-        if self.escape is not None:
+        if self.exceptions.escape is not None:
             raise catching.unsupported(self)
-        if self.catching:
+        if self.exceptions.catching:
             catching.require_uncaught(self, name, args, attrs or {})
         grad, autocast = modes or self.modes()
         op = Operator(
@@ -534,13 +405,14 @@ class Session:
             self.replaying.checkpointed.add(op)
         if self.replaying is not None and self.replaying.deriving:
             self.replaying.derived.add(op)
-        if self.checkpoints and (name.startswith("aten.") or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
+        computes = name.startswith("aten.")
+        if self.constructs.checkpoints and (computes or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
             op.attrs["checkpoint"] = True
-        if self.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
+        if self.exceptions.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
             op.attrs["caught"] = caught
         definition = definition_of(name)
         if not definition.neutral and definition.flow.kind in (Kind.PLAIN, Kind.FUNCTION):
-            if settings := torch_internals.changed_settings(self.ambient_settings):
+            if settings := torch_internals.changed_settings(self.outside.settings):
                 op.attrs["settings"] = settings
             self._require_hooks()
         self.scope.append(op)
@@ -552,10 +424,10 @@ class Session:
         Raises:
             TraceError: They are not the caller's, and do more than move tensors to the CPU.
         """
-        if self.replaying is not None or self.checkpoints:
+        if self.replaying is not None or self.constructs.checkpoints:
             return
         hooks = torch_internals.saved_tensor_hooks()
-        if hooks is not None and hooks is not self.ambient_hooks and hooks != self.ambient_hooks:
+        if hooks is not None and hooks is not self.outside.hooks and hooks != self.outside.hooks:
             if "save_on_cpu" not in getattr(hooks[0], "__qualname__", ""):
                 raise self.error(
                     "hooks for saved tensors are set inside a converted function: the Program would not call them",
@@ -565,12 +437,12 @@ class Session:
         """Apply a scalar operator to staged and plain Python values; the staged result."""
         if choices.held_choice(args) is not None:
             return choices.spread(self, list(args), lambda given: self.scalar(name, *given))
-        if self.facts and name in ("eq", "ne"):
+        if self.call.facts and name in ("eq", "ne"):
             for one, other in (args, args[::-1]):
                 zero = is_zero(self, one) if type(other) in (int, float) and other == 0 else None
                 if zero is not None:
                     return zero is (name == "eq")
-        if self.facts and name == "bool":
+        if self.call.facts and name == "bool":
             zero = is_zero(self, args[0])
             if zero is not None:
                 return not zero
@@ -603,8 +475,8 @@ class Session:
             return self.require_visible(value.var, f"a Python {value.kind}")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
-        if type(value) in (int, float) and value in self.number_operands:
-            return self.operand(self.number_operands[value])
+        if type(value) in (int, float) and value in self.values.number_operands:
+            return self.operand(self.values.number_operands[value])
         if isinstance(value, (list, tuple)):
             return (
                 type(value)(self.operand(item) for item in value)
@@ -651,7 +523,7 @@ class Session:
 
     def forget_inner(self, known: Sequence[Any]) -> None:
         """Forget a tensor that one of torch's functions made and did not give; ``known``: what the user gave it."""
-        inner, self.inner = self.inner, None
+        inner, self.graph.inner = self.graph.inner, None
         if inner is not None and all(one is not inner for one in known):
             self._infos.pop(inner)
 
@@ -720,7 +592,7 @@ class Session:
             with torch_internals.no_modes():
                 floating = self.fake(tensor).dtype.is_floating_point
             if floating:
-                self.asked_settings.add("autocast")
+                self.outside.asked_settings.add("autocast")
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""

@@ -42,7 +42,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
-    if session.number_operands:
+    if session.values.number_operands:
         fake_args = _settled(session, fake_args)
         fake_kwargs = {key: _settled(session, value) for key, value in fake_kwargs.items()}
 
@@ -77,7 +77,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
                 for one in tensors_in([result], {}):
-                    session.any_layout[one] = True
+                    session.values.any_layout[one] = True
             return result
     if unknown and torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
@@ -127,9 +127,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout
         usual = all(torch_internals.contiguity(one)[0] for one in given if one.layout is torch.strided)
         for one in tensors_in([result], {}):
-            session.sampled[one] = list(range(one.dim())) if usual else None
+            session.values.sampled[one] = list(range(one.dim())) if usual else None
             if not usual:
-                session.any_layout[one] = True
+                session.values.any_layout[one] = True
         return result
 
 
@@ -261,7 +261,7 @@ def _as_real_ones(session: Session, func: Any, args: list[Any], kwargs: dict[str
             return type(real)(map(fake, real))
         with torch_internals.fake_only(session.fake_mode):
             made = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=real.device)
-        session.sampled[made] = sampled_shapes.order_of([made])
+        session.values.sampled[made] = sampled_shapes.order_of([made])
         return made
 
     return fake(value)

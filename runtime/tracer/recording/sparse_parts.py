@@ -46,7 +46,7 @@ def part(session: Session, func: Any, tensor: torch.Tensor) -> torch.Tensor | No
         return None
     dtype = fake.dtype if func.__name__.partition(".")[0] in ("_values", "values") else _index_type(session, fake)
     made = torch_internals.empty_fake(session.fake_mode, shape, None, dtype, fake.device)
-    session.any_layout[made] = True
+    session.values.any_layout[made] = True
     return made
 
 
@@ -78,11 +78,11 @@ def _count(session: Session, tensor: torch.Tensor) -> torch.SymInt:
     """How many elements a sparse tensor holds: one symbol for all that is asked of one value in one Block."""
     info = session.info(tensor)
     key = (info.storage.value, session.scope.block)
-    found = None if info.steps else session.sparse_counts.get(key)
+    found = None if info.steps else session.values.sparse_counts.get(key)
     if found is None:
         found = torch_internals.new_symbol(session.shape_env, size=True)
         if not info.steps:
-            session.sparse_counts[key] = found
+            session.values.sparse_counts[key] = found
     return found
 
 
@@ -94,7 +94,7 @@ def require_known_order(session: Session, tensor: torch.Tensor) -> None:
     """
     value = session.info(tensor).storage.value
     outside = [*(one.var for one in session.program.inputs), *(one.var for one in session.program.params)]
-    if value in session.sparse_orders or any(value is var for var in outside):
+    if value in session.values.sparse_orders or any(value is var for var in outside):
         return
     raise session.error(
         "whether a sparse tensor that is made inside is coalesced is only known while the Program runs",

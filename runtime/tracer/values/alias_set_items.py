@@ -62,7 +62,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _is_copied(session: Session, part: Any) -> bool:
     """Whether items are copies of the list, dict or record: then it must not be changed."""
-    if session.holds_by_reference(type(part)) or id(part) in session.externals:
+    if session.holds_by_reference(type(part)) or id(part) in session.objects.externals:
         return False
     return isinstance(part, (list, dict)) or structure.can_be_copied(session, part)
 

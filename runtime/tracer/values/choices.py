@@ -55,14 +55,14 @@ def distribute(session: Session, choice: Choice, function: Callable[[Any], Any],
 
     if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
         return choice.run(session, function)
-    before = session.paths
+    before = session.constructs.paths
     if before > 1 and before * len(choice.options) > _PATHS:
         raise too_many(session, before * len(choice.options))
-    session.paths = before * len(choice.options)
+    session.constructs.paths = before * len(choice.options)
     try:
         return staging.switch(session, choice.selector, [path(option) for option in choice.options], choice)
     finally:
-        session.paths = before
+        session.constructs.paths = before
 
 
 def too_many(session: Session, count: int) -> Exception:
@@ -127,8 +127,8 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
     if choice is None:
         return function(values)
     sizes = {id(one): len(one.options) for one in _choices(values)}
-    if len(sizes) > 1 and session.paths * math.prod(sizes.values()) > _PATHS:
-        raise too_many(session, session.paths * math.prod(sizes.values()))
+    if len(sizes) > 1 and session.constructs.paths * math.prod(sizes.values()) > _PATHS:
+        raise too_many(session, session.constructs.paths * math.prod(sizes.values()))
     return distribute(session, choice, lambda option: spread(session, with_option(values, choice, option), function))
 
 

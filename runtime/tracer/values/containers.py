@@ -93,7 +93,8 @@ def require_read(session: Session, iterator: Any) -> None:
     Raises:
         TraceError: D2S266.
     """
-    if not (session.has_contents or session.has_growing) or not hasattr(type(iterator), "__next__"):
+    known = session.containers
+    if not (known.has_contents or known.has_growing) or not hasattr(type(iterator), "__next__"):
         return
     for one in shown.read_by(iterator):
         if growing(one) is not None or several(one) is not None:
@@ -104,7 +105,7 @@ def require_read(session: Session, iterator: Any) -> None:
 
 def _any_hidden() -> bool:
     session = state.active()
-    return session is not None and session.has_contents
+    return session is not None and session.containers.has_contents
 
 
 def _put_together(value: Any) -> Choice | None:
@@ -222,7 +223,7 @@ def one_list(session: Session, value: Any) -> Any:
 def _hidden(session: Session, like: Any, value: Any) -> Any:
     made = _like(like)
     Place("content", made).set(value)
-    session.hidden[id(made)] = made, like
+    session.containers.hidden[id(made)] = made, like
     return made
 
 

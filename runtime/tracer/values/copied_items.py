@@ -51,26 +51,27 @@ def put(session: Session, value: Any, place: Place | None = None, twice: bool = 
 
     ``place``: where it is in a list that only comes to grow. ``twice``: it is in this item more than once.
     """
-    copied = session.copied
+    copied = session.containers.copied
     if place is not None and not twice:
         key = (id(value), id(place[0]), place[1])
         if key in copied.entered:  # on another path, or in another trace of a loop's body
             shared_items.hold(session, value)
             return
         copied.entered[key] = place[0]
-    if id(value) in session.held_in_lists or id(value) in copied.carried or not session.origins.is_made_anew(value):
+    known = id(value) in session.containers.held_in_lists or id(value) in copied.carried
+    if known or not session.origins.is_made_anew(value):
         copied.often.add(type(value))
     shared_items.hold(session, value)
 
 
 def put_again(session: Session, item: structure.Structure) -> None:
     """Items of a list that grows become items of one that may have them already."""
-    session.copied.often.update(_classes(item))
+    session.containers.copied.often.update(_classes(item))
 
 
 def leave(session: Session, grown: structure.Growing) -> None:
     """A list that grew leaves the call."""
-    copied, classes, alias_set = session.copied, set(_classes(grown.item)), grown.alias_set.find()
+    copied, classes, alias_set = session.containers.copied, set(_classes(grown.item)), grown.alias_set.find()
     copied.leaving |= classes
     if any(one.find() is alias_set for one in copied.alias_sets):  # another list with the same items
         copied.often |= classes
@@ -79,13 +80,13 @@ def leave(session: Session, grown: structure.Growing) -> None:
 
 def leave_alone(session: Session, value: Any) -> None:
     """An object leaves the call, other than as an item of a list that grows."""
-    if id(value) in session.held_in_lists:
-        session.copied.alone.add(type(value))
+    if id(value) in session.containers.held_in_lists:
+        session.containers.copied.alone.add(type(value))
 
 
 def require_references(session: Session) -> None:
     """Begin the trace again where copies of one object may leave the call. Everything that leaves it was named."""
-    copied = session.copied
+    copied = session.containers.copied
     both = copied.leaving & (copied.often | copied.alone)
     if both:
         session.hold_by_reference(*both)

@@ -194,7 +194,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
     if isinstance(s, Fields):
         made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables, context) for item in s.items))
         if not isinstance(made, (dict, tuple, *BOUND)):
-            session.created[id(made)] = made
+            session.objects.created[id(made)] = made
             session.journal.note_made(made)
         session.origins.note_unknown(made)
         return made

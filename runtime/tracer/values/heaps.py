@@ -169,7 +169,7 @@ def heap_for(session: Session, value: list[Any]) -> Heap:
 
 
 def _heap(session: Session, kind: Any) -> Heap:
-    found = session.heaps.setdefault(kind, Heap())
+    found = session.containers.heaps.setdefault(kind, Heap())
     assert isinstance(found, Heap)
     return found
 
@@ -227,7 +227,7 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
 
     ``like``: the structure of the items that are there.
     """
-    if not session.known.by_reference:
+    if not session.call.known.by_reference:
         return False
     found = [one for item in items if not isinstance(item, Growing) for one in _movable(session, item)]
     lists = [one for one in found if type(one) is list]
@@ -253,7 +253,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
     """Let a heap hold what a list does; whether it could be moved."""
     if row_of(value) is not None:
         return False
-    if id(value) in session.externals or id(value) in session.hidden or held.is_held(session, value):
+    if id(value) in session.objects.externals or id(value) in session.containers.hidden or held.is_held(session, value):
         return False
     if id(value) in around:
         raise session.error(
@@ -300,7 +300,7 @@ def _added(session: Session, value: list[Any], heap: Heap, around: tuple[int, ..
 
 def settle(session: Session, values: Iterable[Any]) -> bool:
     """Move the lists inside of lists that are about to become lists that grow; whether there were any."""
-    if not session.known.by_reference:
+    if not session.call.known.by_reference:
         return False
     moved, seen = False, set()
     todo = list(values)

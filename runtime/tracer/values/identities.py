@@ -57,7 +57,7 @@ def varies(session: Session, value: Any) -> bool:
         return torch_internals.is_fake(value)
     if is_plain(value):
         return False
-    external = session.externals.get(id(value))
+    external = session.objects.externals.get(id(value))
     if external is not None:
         return external[1] is not None
     if isinstance(value, (tuple, frozenset)):

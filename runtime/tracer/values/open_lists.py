@@ -118,10 +118,10 @@ def enter(session: Session, items: Sequence[torch.Tensor], label: str) -> Growin
     item = TensorType(first.dtype, tuple(first.shape), said(first.device))
     var = session.new_variable(ArrayType(item), label, session.root())
     session.program.inputs.append(Input(var, label))
-    session.has_growing = True
+    session.containers.has_growing = True
     like = TensorItem(tuple(first.shape), None, first.dtype, first.device, first.requires_grad, True)
     alias_set = AliasSet()
-    session.open_alias_sets.append((alias_set, first.requires_grad))
+    session.containers.open_alias_sets.append((alias_set, first.requires_grad))
     return Growing((var,), like, alias_set)
 
 

@@ -166,7 +166,7 @@ class Origins:
         """Whether an iteration made the object."""
         if isinstance(value, torch.Tensor):
             return torch_internals.is_fake(value) and self._session.info(value).number > loop.number
-        return id(value) not in loop.older and id(value) not in self._session.externals
+        return id(value) not in loop.older and id(value) not in self._session.objects.externals
 
     def forget_unused(self) -> None:
         """Let go of what nobody else refers to: only values that came from it can be compared with it.

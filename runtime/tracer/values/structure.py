@@ -84,7 +84,7 @@ class Growing(Poison):
         """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
         session = state.active()
         if session is not None:
-            session.has_growing = True
+            session.containers.has_growing = True
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -129,7 +129,7 @@ class Row(Growing):
         self.number = number
         """Which row: an int, or a staged one."""
         self.joined = None
-        state.current().has_growing = True
+        state.current().containers.has_growing = True
 
     def read(self) -> Growing:
         """What the row holds now."""
@@ -495,7 +495,7 @@ def can_be_copied(session: Session, value: Any) -> bool:
 
     One of the caller's is held as itself.
     """
-    return objects.is_record(value) and id(value) not in session.externals
+    return objects.is_record(value) and id(value) not in session.objects.externals
 
 
 def types_of(session: Session, s: Structure) -> list[Type]:

@@ -122,14 +122,14 @@ class Table:
     def made(self, session: Session, kind: type, number: Any) -> Any:
         """Another name for a row: a dict or object, or what a dict holds."""
         row = Held(self, number)
-        session.has_rows = True
+        session.containers.has_rows = True
         if issubclass(kind, dict):
             with keys_answer():
                 return kind({RowKey(row): None})
         value: Any = object.__new__(kind)
         for name in self.columns:
             object.__setattr__(value, name, RowField(row, name))
-        session.created[id(value)] = value
+        session.objects.created[id(value)] = value
         return value
 
     def whole(self) -> Growing:
@@ -186,9 +186,9 @@ def table_for(session: Session, value: Any) -> Table | None:
     if not keys:
         return None
     known = type(value), keys
-    found = session.heaps.get(known)
+    found = session.containers.heaps.get(known)
     if found is None:
-        found = session.heaps[known] = Table(type(value), keys)
+        found = session.containers.heaps[known] = Table(type(value), keys)
     assert isinstance(found, Table)
     return found
 
@@ -200,7 +200,8 @@ def _keys_of(session: Session, value: Any) -> tuple[Any, ...] | None:
             tables = [table_for(session, option) for option in choice.options]
             return tables[0].keys if tables[0] is not None and all(one is tables[0] for one in tables) else None
         return tuple(value) if all(map(is_plain, value)) else None
-    if id(value) not in session.created or id(value) in session.constructing or not objects.can_be_rebuilt(value):
+    known = session.objects
+    if id(value) not in known.created or id(value) in known.constructing or not objects.can_be_rebuilt(value):
         return None
     return tuple(objects.attributes(value))
 
@@ -239,7 +240,7 @@ def _group(session: Session, value: Any) -> Iterator[Any]:
         if isinstance(one, Choice):
             todo += one.options
             continue
-        if id(one) in seen or structure.row_of(one) is not None or id(one) in session.externals:
+        if id(one) in seen or structure.row_of(one) is not None or id(one) in session.objects.externals:
             continue
         seen.add(id(one))
         if isinstance(one, (tuple, list, dict)):
@@ -269,7 +270,7 @@ def _added_apart(session: Session, table: Table, value: Any) -> Any:
 
 
 def _let_refer(session: Session, value: Any, row: Held) -> None:
-    session.has_rows = True
+    session.containers.has_rows = True
     if type(value) is dict:
         session.journal.note(Place("content", value), joined=True)
         value.clear()
@@ -284,16 +285,16 @@ def _let_refer(session: Session, value: Any, row: Held) -> None:
 
 def settle_objects(session: Session) -> None:
     """Move all objects that the trace made of classes that are held by reference: a branch or loop begins or ends."""
-    if not session.known.by_reference or session.replaying is not None:
+    if not session.call.known.by_reference or session.replaying is not None:
         return
-    for value in list(session.created.values()):
+    for value in list(session.objects.created.values()):
         if session.holds_by_reference(type(value)) and structure.row_of(value) is None:
             move(session, value)
 
 
 def unbound(session: Session, value: Any) -> Any:
     """The value; for an object that is a row, another one with what it holds now, to be read."""
-    row = held_in(value) if session.has_rows and not isinstance(value, (list, dict, torch.Tensor)) else None
+    row = held_in(value) if session.containers.has_rows and not isinstance(value, (list, dict, torch.Tensor)) else None
     if row is None:
         return value
     made: Any = object.__new__(type(value))

@@ -66,9 +66,9 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         return Reference(row.heap, type(value))
     if isinstance(value, RowField):
         value.refuse()
-    own = is_container(value) and id(value) not in session.externals
+    own = is_container(value) and id(value) not in session.objects.externals
     copied = context.copying and (own or can_be_copied(session, value))
-    if context.copying and session.holds_by_reference(type(value)) and id(value) not in session.externals:
+    if context.copying and session.holds_by_reference(type(value)) and id(value) not in session.objects.externals:
         found = holder(session, value)
         if found is not None:
             return Reference(found, type(value))

@@ -98,7 +98,7 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
         after = _content(value)
         if _same(content, after):
             continue
-        facts = session.facts.items() if isinstance(content, dict) else ()
+        facts = session.call.facts.items() if isinstance(content, dict) else ()
         for place, (_, number) in facts:  # the path met it first, and the trace put its number there
             if place.owner is value and after.get(place.name) is number:
                 content = {**content, place.name: number}
@@ -150,8 +150,8 @@ def note_advanced(session: Session, value: Any) -> None:
         TraceError: D2S266, it goes over a container that was changed on some paths since.
     """
     containers.require_read(session, value)
-    if id(value) in session.externals and contents.is_iterator(value):
-        session.advanced = True
+    if id(value) in session.objects.externals and contents.is_iterator(value):
+        session.call.advanced = True
         session.once("an iterator from outside was advanced")
 
 
@@ -161,8 +161,8 @@ def require_own(session: Session, value: Any) -> None:
     Raises:
         TraceError: ``value`` is such an iterator.
     """
-    if session.pictures and contents.is_iterator(value):
-        if any(one is value for picture in session.pictures for one, _ in picture):
+    if session.constructs.pictures and contents.is_iterator(value):
+        if any(one is value for picture in session.constructs.pictures for one, _ in picture):
             raise advanced(session)
 
 
@@ -177,7 +177,7 @@ def _roots(session: Session) -> Iterator[Any]:
         if not _is_our_module(str(frame.f_globals.get("__name__", ""))):
             yield from contents.locals_of(frame)
         frame = frame.f_back
-    for external, _ in list(session.externals.values()):
+    for external, _ in list(session.objects.externals.values()):
         if isinstance(external, _CONTAINERS):
             yield external
 

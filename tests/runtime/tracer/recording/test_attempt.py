@@ -13,9 +13,10 @@ import torch
 import dy2static
 from runtime.ir import Location
 from runtime.torch_internals import TensorDict
+from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE, SessionPart, states
 from runtime.tracer.python_state.journal import Journal
 from runtime.tracer.recording import attempt
-from runtime.tracer.recording.attempt import FIELDS, KEPT, Attempt
+from runtime.tracer.recording.attempt import FIELDS, Attempt, fields
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from tests.oracle import check
@@ -112,7 +113,7 @@ def picture(session: Session) -> Picture:
     found: Picture = []
     seen: set[int] = set()
     env = session.shape_env
-    todo: list[tuple[str, Any]] = [(name, value) for name, value in vars(session).items() if FIELDS.get(name) != KEPT]
+    todo: list[tuple[str, Any]] = [(name, getattr(one, name)) for one, name, how in fields(session) if how != KEPT]
     todo += [("journal.frames", session.journal.frames), ("journal.first_stores", session.journal.first_stores)]
     todo += [("asserts", env.deferred_runtime_asserts), ("replacements", env.replacements)]
     while todo:
@@ -188,7 +189,7 @@ class Failing:
     def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
             session = owner if isinstance(owner, Session) else getattr(owner, "session", None) or owner._session
-            if session.attempts and session.attempts[0].mine:
+            if session.constructs.attempts and session.constructs.attempts[0].mine:
                 self.count += 1
                 if self.count == self.number:
                     self.failed += 1
@@ -245,4 +246,11 @@ def test_a_fault_anywhere_in_an_attempt(function, part, monkeypatch):
 
 
 def test_every_field_of_a_session_has_its_decision():
-    assert set(vars(Session("f"))) == set(FIELDS)
+    session = Session("f")
+    parts = {name for name, one in vars(session).items() if isinstance(one, SessionPart)}
+    assert len(parts) == 9
+    assert set(vars(session)) == set(FIELDS) | parts and not parts & set(FIELDS)
+    for name in parts:
+        part = getattr(session, name)
+        assert set(vars(part)) == {field for field, _ in states(part)}
+        assert {how for _, how in states(part)} <= {VALUE, ITEMS, PARTS, DEEP, KEPT}

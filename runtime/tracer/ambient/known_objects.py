@@ -1,0 +1,34 @@
+"""The Python objects that a trace knows: from outside, among the arguments, made by the function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, SessionPart, state
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(eq=False)
+class KnownObjects(SessionPart):
+    """Objects by identity."""
+
+    externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = state(ITEMS, dict)
+    """Python objects that existed before the trace, with their path among the arguments if they are there."""
+    given: dict[int, tuple[Any, tuple[Any, ...]]] = state(KEPT, dict)  # never changes
+    """Arguments that are told apart by what they hold, with their paths: each call gives back its own."""
+    originals: dict[int, int] = state(KEPT, dict)  # nor does this
+    """The caller's containers that have a copy among the arguments: their numbers, by identity."""
+    copies: dict[int, int] = state(KEPT, dict)  # nor does this
+    """Those copies: the same numbers, by identity."""
+    created: dict[int, Any] = state(ITEMS, dict)
+    """Objects, other than containers, that were made while tracing."""
+    constructing: set[int] = state(ITEMS, set)
+    """Objects whose ``__init__`` is being traced, by identity."""
+    hung: dict[int, tuple[torch.Tensor, set[str]]] = state(DEEP, dict)
+    """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
+
+
+__all__ = ["KnownObjects"]

@@ -1,0 +1,42 @@
+"""What is known of autograd's graph while it is traced: where it begins, and what was asked of it."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runtime.ir import Location, Operator
+from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
+from runtime.tracer.memory.storage_table import TensorInfo
+
+if TYPE_CHECKING:
+    import torch
+
+    from runtime.tracer.memory.conditions import PathCondition
+
+
+@dataclass(eq=False)
+class Graph(SessionPart):
+    """Leaves, gradients and detached tensors of a trace."""
+
+    gradients: dict[int, Any] = state(ITEMS, dict)  # what they hold has a place in the journal
+    """What stands for the ``.grad`` of tensors, by identity (see ``recording/leaf_gradients``)."""
+    used_up: dict[Operator, Location | None] = state(ITEMS, dict)
+    """Operators through which a gradient was taken that did not retain the graph, and where."""
+    made_leaves: bool = state(VALUE, False)
+    """Whether ``requires_grad_()`` made any tensor the start of a graph."""
+    bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = state(ITEMS, weakref.WeakKeyDictionary)
+    """For a view that was made where its memory had no history: when that is so where the trace stands. Until it is
+    read PyTorch takes it for a leaf."""
+    gradients_asked: int = state(VALUE, 0)
+    """How often a gradient was asked for."""
+    grad_switches: int = state(VALUE, 0)
+    """How often the user's code has set whether gradients are on."""
+    detaching: str | None = state(VALUE)
+    """Set while the user's code detaches a tensor: by what name."""
+    inner: torch.Tensor | None = state(VALUE)
+    """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
+
+
+__all__ = ["Graph"]

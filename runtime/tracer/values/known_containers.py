@@ -1,0 +1,49 @@
+"""The containers of a trace that need more than Python's own: those that grow, are several, or stand for others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runtime.ir import Location
+from runtime.tracer.ambient.session_parts import ITEMS, KEPT, PARTS, VALUE, SessionPart, state
+from runtime.tracer.values.copied_items import Copied
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Scope
+    from runtime.tracer.values.alias_sets import AliasSet
+    from runtime.tracer.values.heaps import Heap
+    from runtime.tracer.values.tables import Table
+
+
+@dataclass(eq=False)
+class KnownContainers(SessionPart):
+    """Lists, dicts and objects, and what is known of them."""
+
+    hidden: dict[int, tuple[Any, Any]] = state(ITEMS, dict)
+    """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
+    has_growing: bool = state(VALUE, False)
+    """Whether a list has come to have a length that is only known at run time."""
+    present: list[tuple[Scope, Any, Any]] = state(ITEMS, list)
+    """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
+    open_alias_sets: list[tuple[AliasSet, bool]] = state(KEPT, list)  # never changes
+    """What the items of lists among the arguments are, whose length is another one in each call; whether they need
+    gradients."""
+    held_in_lists: dict[int, Location | None] = state(ITEMS, dict)
+    """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+    held_owners: dict[int, Any] = state(ITEMS, dict)
+    """All that ever were, so that no other object has their identity."""
+    copied: Copied = state(PARTS, Copied)
+    heaps: dict[Any, Heap | Table] = state(ITEMS, dict)
+    """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what dicts
+    and objects hold, by class and keys (see ``tables``)."""
+    has_rows: bool = state(VALUE, False)
+    """Whether there are such dicts and objects."""
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether there is a container that stands for others, which operators open."""
+        return bool(self.hidden) or self.has_rows
+
+
+__all__ = ["KnownContainers"]
