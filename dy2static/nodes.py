@@ -58,4 +58,27 @@ def walk(tree: gast.AST) -> Iterator[gast.AST]:
         level = below
 
 
-__all__ = ["BLOCKS", "children", "inner_fields", "walk"]
+def kinds_in(tree: gast.AST) -> set[type]:
+    """The classes of the nodes in a tree.
+
+    >>> sorted(kind.__name__ for kind in kinds_in(gast.parse("a + b")))
+    ['Add', 'BinOp', 'Expr', 'Module', 'Name']
+    """
+    kinds: set[type] = set()
+    todo: list[Any] = [tree]
+    while todo:
+        node = todo.pop()
+        kind = type(node)
+        kinds.add(kind)
+        values = node.__dict__
+        for name in inner_fields[kind]:
+            value = values.get(name)
+            if value:
+                if type(value) is list:
+                    todo += [item for item in value if isinstance(item, gast.AST)]
+                elif isinstance(value, gast.AST):
+                    todo.append(value)
+    return kinds
+
+
+__all__ = ["BLOCKS", "children", "inner_fields", "kinds_in", "walk"]

@@ -9,6 +9,7 @@ from typing import Literal
 import gast
 
 from dy2static.names import Namer
+from dy2static.nodes import kinds_in
 from dy2static.source import FunctionSource
 from dy2static.transforms import (
     assert_stmt,
@@ -63,63 +64,86 @@ Level = Literal["control_flow", "full"]
 
 @dataclass(frozen=True)
 class Step:
-    """One transform; ``control_flow`` tells whether it runs where only control flow converts."""
+    """One transform; ``control_flow`` tells whether it runs where only control flow converts.
+
+    ``needs``: kinds of nodes without all of which it changes nothing, so that it need not run; () where it always must.
+    """
 
     name: str
     transform: Transform
     control_flow: bool
     reason: str
+    needs: tuple[type[gast.AST], ...] = ()
 
+
+_COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 STEPS = (
     Step("prepare", prepare, True, "Notes what is local before a transform drops unreachable code."),
     Step("private_names", private_names.transform, False, "First: later steps turn names into strings."),
     Step("super_call", super_call.transform, True, "Before code moves into functions with another first argument."),
-    Step("comprehension", comprehension.transform, False, "Before all that lowers loops: it makes some."),
-    Step("generator", generator.transform, False, "After comprehension, which makes some; it makes returns."),
-    Step("match_stmt", match_stmt.transform, True, "Before elif_chain: it makes chains of branches."),
-    Step("elif_chain", elif_chain.transform, True, "Before return_stmt: the pieces are ordinary branches."),
-    Step("declarations", declarations.transform, True, "Before blocks are moved: declarations hold everywhere."),
-    Step("finally_stmt", finally_stmt.transform, True, "Before caught_raise: it makes handlers."),
-    Step("caught_raise", caught_raise.transform, False, "Before return_stmt: it copies handlers, which may return."),
+    Step("comprehension", comprehension.transform, False, "Before all that lowers loops: it makes some.",
+         _COMPREHENSIONS),  # fmt: skip
+    Step("generator", generator.transform, False, "After comprehension, which makes some; it makes returns.",
+         (gast.Yield, gast.YieldFrom)),  # fmt: skip
+    Step("match_stmt", match_stmt.transform, True, "Before elif_chain: it makes chains of branches.", (gast.Match,)),
+    Step("elif_chain", elif_chain.transform, True, "Before return_stmt: the pieces are ordinary branches.", (gast.If,)),
+    Step("declarations", declarations.transform, True, "Before blocks are moved: declarations hold everywhere.",
+         (gast.Global, gast.Nonlocal)),  # fmt: skip
+    Step("finally_stmt", finally_stmt.transform, True, "Before caught_raise: it makes handlers.", (gast.Try,)),
+    Step("caught_raise", caught_raise.transform, False, "Before return_stmt: it copies handlers, which may return.",
+         (gast.Try,)),  # fmt: skip
     Step("return_stmt", return_stmt.transform, True, "Before break_stmt: in loops it makes breaks."),
-    Step("loop_else", loop_else.transform, True, "After return_stmt, before break_stmt: it looks at the breaks."),
-    Step("break_stmt", break_stmt.transform, True, "After all that makes or reads breaks."),
-    Step("continue_stmt", continue_stmt.transform, True, "After break_stmt: it keeps clear of the test it left."),
-    Step("walrus", walrus.transform, True, "After break_stmt, whose flag comes before the test it hoists."),
+    Step("loop_else", loop_else.transform, True, "After return_stmt, before break_stmt: it looks at the breaks.",
+         (gast.While, gast.For)),  # fmt: skip
+    Step("break_stmt", break_stmt.transform, True, "After all that makes or reads breaks.", (gast.Break,)),
+    Step("continue_stmt", continue_stmt.transform, True, "After break_stmt: it keeps clear of the test it left.",
+         (gast.Continue,)),  # fmt: skip
+    Step("walrus", walrus.transform, True, "After break_stmt, whose flag comes before the test it hoists.",
+         (gast.NamedExpr,)),  # fmt: skip
     Step("analyses", annotate, True, "After the last step that changes the flow, before the first that asks."),
     Step("load", load.transform, True, "While the reads that the analyses looked at are where they were."),
-    Step("local_names", local_names.transform, True, "While blocks are still blocks."),
-    Step("if_stmt", if_stmt.transform, True, "Blocks become functions; their order does not matter."),
-    Step("while_stmt", while_stmt.transform, True, "As if_stmt."),
-    Step("for_stmt", for_stmt.transform, True, "As if_stmt."),
-    Step("if_expr", if_expr.transform, True, "After the statements: it must also see the tests they made."),
-    Step("bool_ops", bool_ops.transform, True, "As if_expr."),
-    Step("compare_chain", compare_chain.transform, True, "As if_expr."),
-    Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes."),
-    Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not."),
-    Step("with_stmt", with_stmt.transform, False, "Before except_handler: it makes one that needs no operator."),
-    Step("except_handler", except_handler.transform, False, "After load, which looks into handlers."),
-    Step("class_body", class_body.transform, False, "After compare_chain: it looks at what is Python's own by now."),
-    Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else."),
-    Step("display", display.transform, False, "As f_string."),
-    Step("aug_assign", aug_assign.transform, False, "Before targets: it makes plain assignments."),
+    Step("local_names", local_names.transform, True, "While blocks are still blocks.", (gast.If, gast.While, gast.For)),
+    Step("if_stmt", if_stmt.transform, True, "Blocks become functions; their order does not matter.", (gast.If,)),
+    Step("while_stmt", while_stmt.transform, True, "As if_stmt.", (gast.While,)),
+    Step("for_stmt", for_stmt.transform, True, "As if_stmt.", (gast.For,)),
+    Step("if_expr", if_expr.transform, True, "After the statements: it must also see the tests they made.",
+         (gast.IfExp,)),  # fmt: skip
+    Step("bool_ops", bool_ops.transform, True, "As if_expr.", (gast.BoolOp, gast.UnaryOp)),
+    Step("compare_chain", compare_chain.transform, True, "As if_expr.", (gast.Compare,)),
+    Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes.",
+         (gast.Assert,)),  # fmt: skip
+    Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not.",
+         (gast.Raise,)),  # fmt: skip
+    Step("with_stmt", with_stmt.transform, False, "Before except_handler: it makes one that needs no operator.",
+         (gast.With,)),  # fmt: skip
+    Step("except_handler", except_handler.transform, False, "After load, which looks into handlers.",
+         (gast.Try, gast.TryStar)),  # fmt: skip
+    Step("class_body", class_body.transform, False, "After compare_chain: it looks at what is Python's own by now.",
+         (gast.ClassDef,)),  # fmt: skip
+    Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else.",
+         (gast.JoinedStr, gast.FormattedValue)),  # fmt: skip
+    Step("display", display.transform, False, "As f_string.", (gast.Dict, gast.Set)),
+    Step("aug_assign", aug_assign.transform, False, "Before targets: it makes plain assignments.", (gast.AugAssign,)),
     Step("targets", targets.transform, False, "After for_stmt, whose targets became assignments."),
-    Step("unpack", unpack.transform, False, "After targets, which unpacks what it takes apart."),
-    Step("starred", starred.transform, False, "Before call: the order among expressions does not matter else."),
-    Step("nonlocal_stmt", nonlocal_stmt.transform, True, "After targets: its statements are simple."),
-    Step("global_stmt", global_stmt.transform, False, "After targets: one target a statement."),
-    Step("attribute", attribute.transform, False, "After targets: one target a statement."),
-    Step("subscript", subscript.transform, False, "After targets: one target a statement."),
-    Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are."),
-    Step("comprehension_names", comprehension_names.transform, True, "Late: all code is in its function now."),
+    Step("unpack", unpack.transform, False, "After targets, which unpacks what it takes apart.",
+         (gast.Tuple, gast.List)),  # fmt: skip
+    Step("starred", starred.transform, False, "Before call: the order among expressions does not matter else.",
+         (gast.Starred, gast.keyword)),  # fmt: skip
+    Step("nonlocal_stmt", nonlocal_stmt.transform, True, "After targets: its statements are simple.", (gast.Nonlocal,)),
+    Step("global_stmt", global_stmt.transform, False, "After targets: one target a statement.", (gast.Global,)),
+    Step("attribute", attribute.transform, False, "After targets: one target a statement.", (gast.Attribute,)),
+    Step("subscript", subscript.transform, False, "After targets: one target a statement.", (gast.Subscript,)),
+    Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are.", (gast.Call,)),
+    Step("comprehension_names", comprehension_names.transform, True, "Late: all code is in its function now.",
+         _COMPREHENSIONS),  # fmt: skip
     Step("short_blocks", short_blocks.transform, True, "Late: what was a statement may be an expression now."),
     Step("readable_names", readable_names.transform, True, "Last: till then the prefix tells our names."),
 )
 
 ROUTED_STEPS = (
     *STEPS[:-4],
-    Step("binary", binary.transform, False, "As f_string."),
+    Step("binary", binary.transform, False, "As f_string.", (gast.BinOp, gast.UnaryOp, gast.Compare)),
     Step("definition", definition.transform, False, "After the steps that look for lambdas."),
     *STEPS[-4:],
 )
@@ -152,7 +176,14 @@ def convert_tree(
         full=full,
         root=tree,
     )
+    kinds: set[type] | None = None
     for step in steps:
-        if full or step.control_flow:
-            tree = step.transform(tree, context)
+        if not full and not step.control_flow:
+            continue
+        if step.needs:
+            if kinds is None:
+                kinds = kinds_in(tree)
+            if kinds.isdisjoint(step.needs):
+                continue
+        tree, kinds = step.transform(tree, context), None
     return tree

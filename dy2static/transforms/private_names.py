@@ -15,11 +15,14 @@ from typing import Any
 
 import gast
 
+from dy2static.nodes import kinds_in
 from dy2static.transforms.base import Context
 
 
 def transform(tree: Any, context: Context) -> Any:
     """Mangle every private name, as Python's compiler does."""
+    if context.class_name is None and gast.ClassDef not in kinds_in(tree):
+        return tree
     return _Private(context.class_name).visit(tree)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import gast
 
+from dy2static.nodes import kinds_in
 from dy2static.template import replace_expr
 from dy2static.transforms.base import Context, Transformer, converts, methods
 
@@ -25,6 +26,8 @@ _LAZY = (gast.If, gast.While, gast.For, gast.IfExp, gast.BoolOp, gast.Compare, g
 
 def transform(tree: Any, context: Context) -> Any:
     """Write out every ``super()``; if only control flow converts, those that may end up in a local function."""
+    if not context.class_cell and gast.ClassDef not in kinds_in(tree):
+        return tree
     return _Super(context).visit(tree)
 
 

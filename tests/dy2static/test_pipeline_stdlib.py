@@ -3,12 +3,14 @@ and modules whose functions are all converted do what they did."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import importlib.util
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ import gast
 import pytest
 
 from dy2static.conversion import convert
-from dy2static.errors import SourceUnavailable, converting
-from dy2static.generate import generate
-from dy2static.pipeline import convert_tree
+from dy2static.errors import ConversionError, SourceUnavailable, converting
+from dy2static.generate import generate, to_source
+from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, convert_tree
 from dy2static.source import candidates, describe
 
 LIBRARY = Path(os.__file__).parent
@@ -48,17 +50,60 @@ def test_files_convert(file: str, level: str) -> None:
     assert convert_file(LIBRARY / file, level) > 3
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("part", range(40))
-@pytest.mark.filterwarnings("ignore")
-def test_the_whole_library_converts(part: int) -> None:
+def library(part: int) -> Iterator[Path]:
+    """A fortieth of the standard library's files."""
     paths = [path for path in sorted(LIBRARY.rglob("*.py")) if not {"site-packages", "data"} & set(path.parts)]
     for path in paths[part::40]:
         try:
             compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             continue  # a file that is wrong on purpose
+        yield path
+
+
+def skip_steps(path: Path) -> tuple[int, int]:
+    """Convert each function with and without leaving out the steps that it does not need: how many, how often."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    functions = conversions = 0
+    for candidate in candidates(text, str(path), 0):
+        source = describe(candidate, str(path), lines, "module", "name", "name")
+        functions += 1
+        for steps in (STEPS, ROUTED_STEPS, ESCAPING_STEPS):
+            whole = [dataclasses.replace(step, needs=()) for step in steps]
+            for level in ("full", "control_flow"):
+                try:
+                    expected = to_source(convert_tree(deepcopy(source.tree), source, level, whole))
+                except ConversionError:
+                    continue
+                found = to_source(convert_tree(deepcopy(source.tree), source, level, steps))
+                assert found == expected
+                conversions += 1
+    return functions, conversions
+
+
+@pytest.mark.parametrize("file", SAMPLE)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_steps_that_are_left_out_change_nothing(file: str) -> None:
+    functions, conversions = skip_steps(LIBRARY / file)
+    assert functions > 3 and conversions > 5 * functions
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(40))
+@pytest.mark.filterwarnings("ignore")
+def test_steps_left_out_in_the_whole_library(part: int) -> None:
+    for path in library(part):
+        skip_steps(path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(40))
+@pytest.mark.filterwarnings("ignore")
+def test_the_whole_library_converts(part: int) -> None:
+    for path in library(part):
         for level in ("full", "control_flow"):
             convert_file(path, level)
 

@@ -693,3 +693,26 @@ def test_views_made_under_no_grad_that_are_written_and_not_read(f, saved, tmp_pa
     static = check(f, *calls)
     if saved and f is not read_after_all:  # a file's Program does not know whether inputs need gradients
         check_saved(f, static, tmp_path / "f", *calls)
+
+
+def rows_where_a_backward_is_spoilt(x, y):
+    p, q = x * 0.5, y * 2
+    r = p if y.sum() < 1.5 else q
+    n = 0
+    while n < 2 and p[0] < p[1]:
+        n += 1
+        r.detach().add_(r.detach())
+        with torch.no_grad():
+            p = q.view(1, 3)[0]
+            r = q.clone()
+    s = torch.zeros(())
+    for t in p:
+        q.mul_(q)
+        s = s + t
+    return s, q
+
+
+def test_what_is_said_of_a_view_where_autograd_differentiates_at_run_time():
+    """Two writes spoil the backward, so there is no backward Program; taking the row would raise, too, about ``p``."""
+    calls = [(torch.tensor([0.0, 1.0, 2.0]), torch.full((3,), y, requires_grad=True)) for y in (1.0, -1.0, 0.25)]
+    check(rows_where_a_backward_is_spoilt, *calls, (torch.tensor([2.0, 1.0, 0.0]), torch.ones(3, requires_grad=True)))

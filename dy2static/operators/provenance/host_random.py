@@ -45,9 +45,9 @@ def watched_draws(session: Session) -> Iterator[list[str]]:
     Raises:
         TraceError: D2S214, where the Program draws before.
     """
-    before, drawn = _states(), list[str]()
+    before, drawn = _states(*_now()), list[str]()
     yield drawn
-    for name, now in _states().items():
+    for name, now in _states(*_now()).items():
         if now != before[name]:
             _require_first(session, name)
             memo(session).streams[name] = now
@@ -71,11 +71,11 @@ def put_back(session: Session) -> Iterator[None]:
     Raises:
         TraceError: D2S214, if something drew that the trace did not notice: a default factory, a key function in C.
     """
-    before = random.getstate(), numpy.random.get_state()
-    memo(session).streams = _states()
+    before = _now()
+    memo(session).streams = _states(*before)
     try:
         yield
-        for name, now in _states().items():
+        for name, now in _states(*_now()).items():
             if now != memo(session).streams[name]:
                 raise session.error(
                     f"{name} random numbers are drawn by code that is called from C, while the function is converted: "
@@ -87,9 +87,14 @@ def put_back(session: Session) -> Iterator[None]:
         raise
 
 
-def _states() -> dict[str, Any]:
-    kind, words, *rest = numpy.random.get_state()
-    return {"Python's": random.getstate(), "NumPy's": (kind, numpy.asarray(words).tobytes(), *rest)}
+def _now() -> tuple[Any, Any]:
+    return random.getstate(), numpy.random.get_state()
+
+
+def _states(pythons: Any, numpys: Any) -> dict[str, Any]:
+    """The states of both generators, as something to compare."""
+    kind, words, *rest = numpys
+    return {"Python's": pythons, "NumPy's": (kind, numpy.asarray(words).tobytes(), *rest)}
 
 
 __all__ = ["noted_draws", "put_back", "watched_draws"]

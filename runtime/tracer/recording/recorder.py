@@ -244,8 +244,11 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         reads = list(tensors_in(args, kwargs))
         infos = [session.info(tensor) for tensor in reads]
-        operands = [session.operand(arg) for arg in args]  # before the rule, which may settle what sizes have to be
-        keywords = {key: session.operand(value) for key, value in kwargs.items()}
+        # A view that may not be read is refused before it is taken, for that raises, too, and says something else. Any
+        # other operand is read before the rule, which may settle what sizes have to be.
+        refused_first = any(info.fixed for info in infos) and not torch_internals.is_unknown((*args, *kwargs.values()))
+        if not refused_first:
+            operands, keywords = self._operands(args, kwargs)
         try:
             result = self._fake_call(func, args, kwargs)
         except Exception as error:
@@ -258,6 +261,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         in_some_runs = requires_grad and _in_some_runs(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             nonwritable_views.require_readable(session, infos)
+        if refused_first:
+            operands, keywords = self._operands(args, kwargs)
         all_known = all(info.layout_known for info in infos)
         layout_known = all_known and not any(
             out in session.values.any_layout for out in flat if isinstance(out, torch.Tensor))
@@ -363,6 +368,11 @@ class Recorder(torch_internals.TorchDispatchMode):
         if self.session.replaying is not None and not self.session.replaying.lowering:
             autocast = self.session.casting(func) or None
         return grad, autocast
+
+    def _operands(self, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments as the Operator has them."""
+        session = self.session
+        return [session.operand(arg) for arg in args], {key: session.operand(value) for key, value in kwargs.items()}
 
     def _requires_grad(self, func: Any, infos: list[TensorInfo]) -> bool:
         return torch.is_grad_enabled() and any(info.requires_grad for info in infos) and _keeps_history(func)
