@@ -9,7 +9,7 @@ from tests.conformance import cases
 from tests.conformance.family import Case, Family
 
 ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "In-graph training", "Guards",
-         "Errors", "Under vmap")  # fmt: skip
+         "Errors", "Under vmap", "Checkpoints", "Programs built by hand")  # fmt: skip
 
 
 def families() -> list[Family]:
