@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import os
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 from dy2static.conversion import convert
 from dy2static.errors import ConversionError, SourceUnavailable, converting
 from dy2static.generate import generate, to_source
-from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, convert_tree
+from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import candidates, describe
 
 LIBRARY = Path(os.__file__).parent
@@ -61,6 +61,11 @@ def library(part: int) -> Iterator[Path]:
         yield path
 
 
+WAYS: tuple[tuple[Sequence[Step], Level], ...] = (
+    (STEPS, "full"), (STEPS, "control_flow"), (ROUTED_STEPS, "full"), (ESCAPING_STEPS, "full"),
+)  # fmt: skip
+
+
 def skip_steps(path: Path) -> tuple[int, int]:
     """Convert each function with and without leaving out the steps that it does not need: how many, how often."""
     text = path.read_text(encoding="utf-8")
@@ -69,16 +74,15 @@ def skip_steps(path: Path) -> tuple[int, int]:
     for candidate in candidates(text, str(path), 0):
         source = describe(candidate, str(path), lines, "module", "name", "name")
         functions += 1
-        for steps in (STEPS, ROUTED_STEPS, ESCAPING_STEPS):
+        for steps, level in WAYS:
             whole = [dataclasses.replace(step, needs=()) for step in steps]
-            for level in ("full", "control_flow"):
-                try:
-                    expected = to_source(convert_tree(deepcopy(source.tree), source, level, whole))
-                except ConversionError:
-                    continue
-                found = to_source(convert_tree(deepcopy(source.tree), source, level, steps))
-                assert found == expected
-                conversions += 1
+            try:
+                expected = to_source(convert_tree(deepcopy(source.tree), source, level, whole))
+            except ConversionError:
+                continue
+            found = to_source(convert_tree(deepcopy(source.tree), source, level, steps))
+            assert found == expected
+            conversions += 1
     return functions, conversions
 
 
@@ -86,15 +90,15 @@ def skip_steps(path: Path) -> tuple[int, int]:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_steps_that_are_left_out_change_nothing(file: str) -> None:
     functions, conversions = skip_steps(LIBRARY / file)
-    assert functions > 3 and conversions > 5 * functions
+    assert functions > 3 and conversions > 3 * functions
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(40))
 @pytest.mark.filterwarnings("ignore")
-def test_steps_left_out_in_the_whole_library(part: int) -> None:
-    for path in library(part):
+def test_steps_left_out_in_the_library(part: int) -> None:
+    for path in list(library(part))[part % 4 :: 4]:
         skip_steps(path)
 
 
