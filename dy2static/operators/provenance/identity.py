@@ -10,7 +10,7 @@ from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
 from runtime.tracer.memory import aliases
 from runtime.tracer.python_state.shared_items import require_own
-from runtime.tracer.values import same_object, structure
+from runtime.tracer.values import alias_sets, same_object, structure
 
 
 def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
@@ -24,7 +24,7 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
              if one.storage is other.storage and not one.steps and not other.steps]
     if any(not (one.when & other.when).always for one, other in whole) or any(
         one.other() is second.storage for one in first.storage.unknown_aliases
-    ) or any(alias_set.may_be_one(first.storage, second.storage) for alias_set, _ in first.storage.alias_sets):
+    ) or alias_sets.may_be_one(first.storage, second.storage):
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")

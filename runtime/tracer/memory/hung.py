@@ -183,8 +183,7 @@ def _answer(
 
 def _require_other(session: Session, storage: Storage, name: str) -> None:
     """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
-    opened = [alias_set.find() for alias_set, _ in session.containers.open_alias_sets]
-    if any(known.find() is alias_set for known, _ in storage.alias_sets for alias_set in opened):
+    if any(alias_set.may_hold(storage) for alias_set, _ in session.containers.open_alias_sets):
         raise CannotBeOpen(f"an item of a list among the arguments is asked for '{name}'")
 
 

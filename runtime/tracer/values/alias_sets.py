@@ -3,12 +3,14 @@
 Which item a tensor is, only a run knows, so a write to a tensor that is in a list cannot be carried to the list. The
 lists, and the items that came out of them, may not be read any more. All lists that may hold items of each other,
 because one was made from the other, form an *item alias set*, together with the memory of their items (``AliasSet``).
+An item that came out of a list may become one of another list, and one tensor an item of two: sets know which others
+have such items, and what is asked of a tensor follows it through all of them (``_may_be``, ``_may_be_in``).
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,6 +49,12 @@ class AliasSet:
         self._put: weakref.WeakSet[Storage] = weakref.WeakSet()
         self._got: weakref.WeakSet[Storage] = weakref.WeakSet()
         """Memory that was put into a list, and memory that came out as an item: the latter is one of the former."""
+        self._from: set[AliasSet] = set()
+        """Sets whose items became items of this one: an item of this one may be any of theirs."""
+        self._into: set[AliasSet] = set()
+        """The other way round."""
+        self._shared: set[AliasSet] = set()
+        """Sets into which something was put that was put into this one, too."""
 
     def find(self) -> AliasSet:
         """The set that this one is part of now."""
@@ -62,6 +70,9 @@ class AliasSet:
             into._lists += other._lists
             into._put |= other._put
             into._got |= other._got
+            into._from |= other._from
+            into._into |= other._into
+            into._shared |= other._shared
         return into
 
     def hold(self, grown: structure.Growing) -> None:
@@ -69,8 +80,19 @@ class AliasSet:
         self.find()._lists.append(weakref.ref(grown))
 
     def note_put(self, storages: Iterable[Storage]) -> None:
-        """Memory of what became an item."""
-        self.find()._put.update(storages)
+        """Memory of what became an item. What it is in already is noted for when nothing but the lists has it."""
+        mine = self.find()
+        for storage in storages:
+            for other in _sets(storage):
+                if other is mine:
+                    continue
+                if storage in other._got:
+                    mine._from.add(other)
+                    other._into.add(mine)
+                if storage in other._put:
+                    mine._shared.add(other)
+                    other._shared.add(mine)
+            mine._put.add(storage)
 
     def note_got(self, storage: Storage) -> None:
         """Memory of what came out as an item."""
@@ -86,11 +108,9 @@ class AliasSet:
                 new = True
         return new
 
-    def may_be_one(self, a: Storage, b: Storage) -> bool:
-        """Whether two tensors may be one, because an item that came out of a list is any of those put in."""
-        one = self.find()
-        members = one._put | one._got
-        return (a in one._got and b in members) or (b in one._got and a in members)
+    def may_hold(self, storage: Storage) -> bool:
+        """Whether a tensor may be an item of the set's lists, also through items of other lists."""
+        return self.find() in _may_be_in(_may_be(storage))
 
     def lose(self, session: Session, storage: Storage) -> bool:
         """Memory of the set is written: what its lists and items hold from now on is not known, and may not be read.
@@ -98,16 +118,60 @@ class AliasSet:
         Whether some of that is the caller's, who would see it. Nothing is asked about which lists and items are still
         in use: those that are not, nobody reads.
         """
-        one, location = self.find(), session.location()
-        others = one._got if storage not in one._got else one._got | one._put
+        location = session.location()
+        memory = _may_be(storage)
+        sets = _may_be_in(memory)
+        others = {one for one in memory if not isinstance(one, AliasSet)}
+        others.update(item for one in sets for item in one._got)
         reached = {more for other in others if other is not storage for more in related(session, other)} - {storage}
         for other in reached:
             other.lost = Lost(location)
-        for ref in one._lists:
-            grown = ref()
-            if grown is not None:
-                grown.lost = Lost(location)
+        for one in sets:
+            for ref in one._lists:
+                grown = ref()
+                if grown is not None:
+                    grown.lost = Lost(location)
         return any(other.origin is not None for other in reached)
+
+
+def may_be_one(a: Storage, b: Storage) -> bool:
+    """Whether two tensors may be one, because an item that came out of a list is any of those put in."""
+    if a is b:
+        return any(a in one._got for one in _sets(a))
+    return not _may_be(a).isdisjoint(_may_be(b))
+
+
+def _may_be(storage: Storage) -> set[Storage | AliasSet]:
+    """The memory that a tensor may have: its own, and of an item that came out of a list all that was put in. A set
+    stands for the memory in its lists that nothing else has."""
+    found: set[Storage | AliasSet] = {storage}
+    for one in _closure((one for one in _sets(storage) if storage in one._got), lambda one: one._from):
+        found.add(one)
+        found.update(one._put)
+        found.update(other.find() for other in one._shared)
+    return found
+
+
+def _may_be_in(memory: Iterable[Storage | AliasSet]) -> set[AliasSet]:
+    """The sets whose lists may hold some of the memory."""
+    begin = [one for part in memory for one in ([part] if isinstance(part, AliasSet) else _sets(part))]
+    return _closure(begin, lambda one: one._into)
+
+
+def _closure(begin: Iterable[AliasSet], of: Callable[[AliasSet], set[AliasSet]]) -> set[AliasSet]:
+    """Sets, and what is reached from them."""
+    found: set[AliasSet] = set()
+    todo = list(begin)
+    while todo:
+        one = todo.pop().find()
+        if one not in found:
+            found.add(one)
+            todo += of(one)
+    return found
+
+
+def _sets(storage: Storage) -> list[AliasSet]:
+    return [known.find() for known, _ in storage.alias_sets]
 
 
 def inherit(storage: Storage, like: Storage) -> bool:
