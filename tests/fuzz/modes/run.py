@@ -29,6 +29,7 @@ from tests.fuzz.modes.dict_set_changes import DictSetChanges
 from tests.fuzz.modes.handed_on import HandedOn
 from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
+from tests.fuzz.modes.items import Items
 from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
@@ -53,6 +54,7 @@ MODES: dict[str, type[Mode]] = {
     "handed_on": HandedOn,
     "hybrid": Hybrid,
     "identity": Identity,
+    "items": Items,
     "metadata": Metadata,
     "nested": Nested,
     "out": OutArgument,
