@@ -17,7 +17,8 @@ class OutArgument(Mode):
     head = _HEAD
     tail = "    return p * 1, q * 1, r * 1, e * 1, i * 1, n, tuple(r.shape), tuple(e.shape)\n"
     contexts = ("torch.no_grad()",)
-    # What is written has a shape that the path decides, and is a part of something (D2S212); it is a leaf on some paths (D2S213); or
+    # What is written has a shape that the path decides, and is a part of something (D2S212); it is a leaf on some paths
+    # (D2S213); or
     # PyTorch's rule for `complex` with an `out=` wants to compare sizes that the path decides (D2S235).
     refusals = frozenset({"D2S212", "D2S213", "D2S223", "D2S225", "D2S235", "D2S244", "D2S245", "D2S246"})
 
