@@ -29,7 +29,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     stages,
 )
-from dy2static.operators.values.binary import binary
+from dy2static.operators.values.binary import binary, require_number
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
@@ -222,6 +222,8 @@ def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
                 session, args[0], "**" if function is pow else "divmod", args[1])
             if found is not user_methods.NOT_USERS:
                 return found
+            if function is pow:
+                require_number(*args)
         return function(*args, **kwargs)
 
     return apply

@@ -13,9 +13,10 @@ import torch
 from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
-from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.percent_format import percent
+from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
@@ -71,6 +72,8 @@ def binary(a: Any, op: str, b: Any) -> Any:
     result = operated(session, a, op, b)
     if result is not NOT_USERS:
         return result
+    if op not in _ORDER:
+        require_number(a, b)
     if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
         found = sequence_operators.ordered(session, a, op, b)
         if found is not sequence_operators.NOT_DONE:
@@ -81,6 +84,17 @@ def binary(a: Any, op: str, b: Any) -> Any:
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
         return array.concat(session, a, b)
     return _PLAIN[op](a, b)
+
+
+def require_number(a: Any, b: Any) -> None:
+    """Refuse an operation of a staged number and a library's (``Fraction(3) ** n`` is a float to ``fractions``).
+
+    Raises:
+        TraceError: D2S210.
+    """
+    for staged, other in ((a, b), (b, a)):
+        if isinstance(staged, Staged) and staged.kind != "str" and scalars.computes_with_numbers("pow", other):
+            scalars.refuse(staged, f"used together with a {type(other).__name__}")
 
 
 def _may_be_row(value: Any) -> bool:

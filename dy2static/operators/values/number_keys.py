@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import numbers
 import types
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators.calls.call import call
@@ -88,7 +90,7 @@ def _numbers(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
         if type(one) in (int, float, bool) or isinstance(one, enum.IntEnum):
             found.append(one)
         elif not isinstance(one, _NO_NUMBERS) and is_users(python_method(one, "__eq__")) or (
-                isinstance(one, (int, float, complex))):  # fmt: skip
+                isinstance(one, (numbers.Number, numpy.generic))):  # fmt: skip
             raise refusal(session, "a key of", obj)
     return found
 

@@ -6,6 +6,7 @@ Every operation on one is a scalar Operator with Python's exact semantics; nothi
 
 from __future__ import annotations
 
+import numbers
 import operator
 import types
 from collections.abc import Callable
@@ -92,20 +93,50 @@ def _divided(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float, StagedNumber))
+    return isinstance(value, (int, float, StagedNumber)) and not isinstance(value, numpy.generic)
+
+
+def _without(value: Staged, name: str, other: object) -> Any:
+    """What an operation gives that no Operator is for: the other one may know more."""
+    if computes_with_numbers(name, other):
+        refuse(value, f"used together with a {type(other).__name__}")
+    return NotImplemented
 
 
 def _binary(name: str, a: Any, b: Any) -> Any:
     other = b if isinstance(a, Staged) else a
     if isinstance(other, torch.Tensor):
         return _with_tensor(name, a, b)
-    if not _is_number(other):
+    if isinstance(other, _AS_PYTHON_COMPARES) and name in _COMPARISONS:
+        a, b = (one.item() if one is other else one for one in (a, b))
+    elif computes_with_numbers(name, other):
+        refuse(a if isinstance(a, Staged) else b, f"used together with a {type(other).__name__}")
+    elif not _is_number(other):
         return NotImplemented
     if name in ("eq", "ne") and other is None:
         return name == "ne"
     return state.current().scalar(name, a, b)
 
 
+def computes_with_numbers(name: str, other: object) -> bool:
+    """Whether an object of a library's does something with a number that it does not do with a staged one:
+    ``Fraction(1, 2) * n``, ``timedelta(1) * n``. A user's class, and Python's own containers, would have said so."""
+    if isinstance(other, (int, float, Staged)) and not isinstance(other, numpy.generic):
+        return False
+    if isinstance(other, complex):
+        return name not in _COMPARISONS
+    if isinstance(other, (numbers.Number, numpy.generic)):
+        return True
+    cls = type(other)
+    if name in _COMPARISONS or cls.__module__ not in _LIBRARIES:
+        return False
+    return any(hasattr(cls, f"__{side}{name.rstrip('_')}__") for side in ("", "r"))
+
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_LIBRARIES = frozenset({"datetime", "pandas", "sympy"})
+_AS_PYTHON_COMPARES = (numpy.integer, numpy.bool_, numpy.float64)
+"""Numbers of NumPy's that compare as Python's of their value do: a float32 would make the other one a float32."""
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -182,10 +213,10 @@ class StagedNumber(Staged):
         return _binary("pow", other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return _divided(self, other) if _is_real(other) else NotImplemented
+        return _divided(self, other) if _is_real(other) else _without(self, "divmod", other)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return _divided(other, self) if _is_real(other) else NotImplemented
+        return _divided(other, self) if _is_real(other) else _without(self, "divmod", other)
 
     def __round__(self, digits: Any = None) -> Any:
         return (
@@ -199,17 +230,7 @@ class StagedNumber(Staged):
         refuse(self, "converted to a float")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's operators (``np.float64(2) * n``) are Python's; its functions compute with numbers, not Programs."""
-        result: Any = None
-        exact = (Staged, int, float, numpy.integer)  # a float32 would make the result one
-        if method == "__call__" and not kwargs and all(isinstance(value, exact) for value in inputs):
-            plain = [value.item() if isinstance(value, numpy.generic) else value for value in inputs]
-            try:
-                result = ufunc(*(numpy.asarray(value, dtype=object) for value in plain))
-            except TypeError:
-                result = None
-        if isinstance(result, Staged):
-            return result
+        """NumPy's functions, and operators of its numbers in code that is not converted, give numbers of NumPy's."""
         refuse(self, f"given to NumPy's {ufunc.__name__}")
 
     def conjugate(self) -> Any:
