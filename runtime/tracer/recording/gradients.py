@@ -15,7 +15,7 @@ from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import nonwritable_views
+from runtime.tracer.recording import nonwritable_views, shared_gradients
 from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
@@ -62,7 +62,9 @@ def grad(
         "materialize_grads": materialize_grads,
     }
     certain = [materialize_grads or not allow_unused or reached[session.read(one)] for one in there]
-    found = iter(emit(session, starts, there, certain, attrs) if there else ())
+    made = emit(session, starts, there, certain, attrs) if there else []
+    shared_gradients.note(session, starts, there, made, [session.read(leaf) for leaf, _ in leaves(session)])
+    found = iter(made)
     return tuple(next(found) if session.read(one) in reached else _nothing(one, materialize_grads) for one in wanted)
 
 
