@@ -284,6 +284,14 @@ class TranslatedLayer(torch.nn.Module):
         constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
         return Artefact(self.original_type_name, modules, tensors, constants, self._methods, self._metadata)
 
+    def with_artefact(self, artefact: Artefact) -> TranslatedLayer:
+        """A layer of another artefact, which runs as this one does and is in the same mode, if it was saved for it."""
+        other = TranslatedLayer(artefact, self._autograd, self._limits, self._backend)
+        mode = "train" if self.training else "eval"
+        if any(mode in method.variants for method in artefact.methods.values()):
+            other.train(self.training)
+        return other
+
     def extra_repr(self) -> str:
         """The original type and the saved methods."""
         methods = ", ".join(f"{name}{self.signature(name)}" for name in self._methods)
