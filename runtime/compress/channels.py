@@ -19,6 +19,7 @@ from runtime.compress.artefacts import all_variants, places_of, tensor_at
 from runtime.compress.axes import Axis, Fixed, Group
 from runtime.compress.coupler import Coupler
 from runtime.compress.couplings import couple
+from runtime.compress.vanishing import settle
 from runtime.ir import UNDEF, Block, Operand, Operator, TensorType, Variable
 from runtime.ir.flow import Kind, Port
 from runtime.ir.ports import flow_of
@@ -54,6 +55,7 @@ def couple_all(artefact: Artefact) -> Coupler:
             elif memory[tensor.untyped_storage().data_ptr()] > 1:
                 c.fix_all([var], "it shares its memory with another tensor")
         _Walk(c).program(variant)
+    settle(c)
     return c
 
 
@@ -71,6 +73,7 @@ class _Walk:
         for position in asked:
             param = program.params[position - len(program.inputs)].var
             c.fix_all([param], "the function asks how it lies in memory")
+        c.trained |= {one.var for one in program.params if one.kind == "parameter"}
         c.makers.update({out: op for op in program.block.walk() for out in op.outputs})
         self.block(program.block)
         c.op = None
@@ -101,7 +104,7 @@ class _Walk:
             else:
                 self.ports(op)
         elif op.name in _SEEN:
-            c.all_same(op.args[0], op.outputs[0])  # type: ignore[arg-type]  # what it sees is a tensor
+            c.all_same(op.args[0], op.outputs[0])
         elif op.name.startswith("aten."):
             couple(c, op)
         elif op.name not in _ASKS_NOTHING:
@@ -115,13 +118,27 @@ class _Walk:
             outside += [] if port.output is None else [op.outputs[port.output]]
             inside = list(_inside(op, port))
             known |= {id(one) for one in (*outside, *inside)}
+            self.note_sources(op, port)
             if port.whole:
                 self.passes([*outside, *inside])
             else:
                 self.rows(outside, inside)
-        every = [*op.args, *op.kwargs.values(), *op.outputs]
-        every += [one for block in op.blocks for one in (*block.args, *block.yields)]
-        c.fix_all([one for one in every if id(one) not in known], op.name)
+        everything: list[Operand] = [*op.args, *op.kwargs.values(), *op.outputs]
+        everything += [one for block in op.blocks for one in (*block.args, *block.yields)]
+        c.fix_all([one for one in everything if id(one) not in known], op.name)
+
+    def note_sources(self, op: Operator, port: Port) -> None:
+        """What a value of a port may be, where it goes in and where it comes out; rows and items are not
+        looked into, nor is memory that an ``update`` writes."""
+        c = self.c
+        yields = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
+        given = [] if port.arg is None else [op.args[port.arg]]
+        every: list[Operand] = [*given, *yields] if port.whole and flow_of(op).kind is not Kind.INLINE else [None]
+        for block, place in zip(op.blocks, port.inner):
+            if place is not None:
+                c.sources[block.args[place]] = every
+        if port.output is not None:
+            c.sources[op.outputs[port.output]] = every
 
     def passes(self, values: list[Operand]) -> None:
         """These are one value at some time."""
@@ -144,7 +161,7 @@ class _Walk:
                     continue
                 c.fix(one, 0, "rows that a loop goes through")
                 for axis in range(len(inner)):
-                    c.same(item, axis, one, axis + 1)  # type: ignore[arg-type]  # both have a shape
+                    c.same(item, axis, one, axis + 1)
         if not whole:
             c.fix_all(items, "items of a list")
 

@@ -9,9 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.compress.axes import Axes, Axis, Fixed
+from runtime.compress.axes import Axes, Axis, Fixed, Group
 from runtime.ir import Dim, Operand, Operator, TensorType, Variable
 from runtime.ops import aten
+
+SWAPS = frozenset({"aten.t.default", "aten.transpose.int", "aten.permute.default", "grad.named", "grad.leaf"})
+"""Operators that give a parameter as it is, or with its axes in another order."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,18 @@ class Coupler:
     def __init__(self) -> None:
         self.axes = Axes()
         self.sizes: list[Written] = []
-        self.makers: dict[Variable, Operator] = {}
         self.op: Operator | None = None
+        self.makers: dict[Variable, Operator] = {}
+        self.trained: set[Variable] = set()
+        """Parameters of modules, as Programs see them."""
+        self.reductions: list[tuple[Operator, Variable, int]] = []
+        """Where a tensor is reduced over an axis which may shrink if the channels that go are zero."""
+        self.sources: dict[Variable, list[Operand]] = {}
+        """What an argument of a Block, or a result of an Operator with Blocks, may be."""
+        self.maps: dict[Axis, Axis] = {}
+        """Axes that are zero where another axis is."""
+        self.made: dict[Operator, tuple[bool, Axis]] = {}
+        """The axis of channels that a product makes, and whether it makes them from a parameter as it is."""
 
     @staticmethod
     def shape(operand: Operand) -> tuple[Dim, ...] | None:
@@ -60,6 +73,11 @@ class Coupler:
         for axis in range(len(one)):
             self.same(a, axis, b, axis)
 
+    def group_of(self, operand: Operand, axis: int) -> Group | None:
+        """The group of an axis of a tensor."""
+        shape = self.shape(operand)
+        return self.axes.group(Axis(operand, axis), shape[axis]) if shape is not None else None
+
     def fix(self, operand: Operand, axis: int, reason: str) -> None:
         """An axis may not change."""
         shape = self.shape(operand)
@@ -82,11 +100,24 @@ class Coupler:
         inside = [var for block in op.blocks for var in block.captures()]
         self.fix_all([*op.inputs, *op.outputs, *inside], reason or op.name)
 
-    def makes(self, weight: Variable, axis: int) -> None:
-        """The Operator makes its channels from this axis of a weight."""
-        shape = self.shape(weight)
-        if shape is not None:
-            self.axes.group(Axis(weight, axis), shape[axis]).makers.append(Axis(weight, axis))
+    def makes(self, weight: Variable, axis: int, out: Variable, out_axis: int) -> None:
+        """The Operator makes an axis of its result, its channels, from this axis of a weight."""
+        group = self.group_of(weight, axis)
+        if group is not None and self.op is not None:
+            group.makers.append(Axis(weight, axis))
+            self.made[self.op] = (self.is_parameter(weight), Axis(out, out_axis))
+        self.same(weight, axis, out, out_axis)
+
+    def is_parameter(self, weight: Variable) -> bool:
+        """Whether a weight is a parameter as it is, or one whose axes were swapped."""
+        while (op := self.makers.get(weight)) is not None and op.name in SWAPS and isinstance(op.args[0], Variable):
+            weight = op.args[0]
+        return weight in self.trained
+
+    def maps_to(self, x: Variable, i: int, out: Variable, j: int) -> None:
+        """Axis ``j`` of a result is axis ``i`` of ``x``, and zero where that is."""
+        self.same(x, i, out, j)
+        self.maps[Axis(out, j)] = Axis(x, i)
 
     def written(self, argument: str, position: int | None, var: Variable, axis: int) -> None:
         """The Operator is told the size of an axis as a number."""

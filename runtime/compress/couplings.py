@@ -4,8 +4,8 @@
     add(x, y)              the axes of x, y and the result are the same
     softmax(x, -1)         the last axis may not change; the others stay what they are
 
-An operator without a rule fixes all of its axes. A rule may take a reduction over an axis for a product with ones (a
-sum, a norm, the largest magnitude): a channel that is zero adds nothing to it.
+An operator without a rule fixes all of its axes. A reduction over an axis (a sum, a norm, the largest magnitude) leaves
+it open if a channel of zeros adds nothing to it; ``vanishing`` then says whether the channel is one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from runtime.ops import aten
 Rule = Callable[[Coupler, Operator, dict[str, Any]], bool]
 """(coupler, Operator, its arguments by name) -> whether the rule takes such arguments."""
 
-_HARMLESS = frozenset({"settings", "caught", "checkpoint"})
-"""Attributes of an ATen Operator that say nothing of sizes."""
+_HARMLESS = frozenset({"settings", "caught", "checkpoint", "subscript"})
+"""Attributes of an ATen Operator that say nothing of sizes; ``checked`` does."""
 
 
 def couple(c: Coupler, op: Operator) -> None:
@@ -73,15 +73,10 @@ def _linear(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
     for axis in range(last):
         c.same(x, axis, out, axis)
     c.same(x, last, weight, 1)
-    _make(c, weight, 0, out, last)
+    c.makes(weight, 0, out, last)
     if bias is not None:
         c.same(bias, 0, out, last)
     return True
-
-
-def _make(c: Coupler, weight: Variable, axis: int, out: Variable, i: int) -> None:
-    c.makes(weight, axis)
-    c.same(weight, axis, out, i)
 
 
 def _product(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
@@ -97,7 +92,7 @@ def _product(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
             c.same(b, axis, out, axis)
     c.same(a, many - 2, out, many - 2)
     c.same(a, many - 1, b, few - 2)
-    _make(c, b, few - 1, out, many - 1)
+    c.makes(b, few - 1, out, many - 1)
     return True
 
 
@@ -125,7 +120,7 @@ def _convolution(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
     depthwise = not transposed and groups == shape[0] == (c.shape(x) or (0, 0))[channel] and shape[1] == 1
     if groups == 1:
         c.same(x, channel, weight, 0 if transposed else 1)
-        _make(c, weight, 1 if transposed else 0, out, channel)
+        c.makes(weight, 1 if transposed else 0, out, channel)
     elif depthwise:
         c.same(x, channel, weight, 0)
         c.same(weight, 0, out, channel)
@@ -204,7 +199,7 @@ def _pooled(kept: int) -> Rule:
         for out in op.outputs:
             for axis in range(rank(x) or 0):
                 if axis < (rank(x) or 0) - kept:
-                    c.same(x, axis, out, axis)
+                    c.maps_to(x, axis, out, axis)
                 else:
                     c.fix_all_of(axis, x, out, reason=op.name)
         return True
@@ -212,8 +207,8 @@ def _pooled(kept: int) -> Rule:
     return rule
 
 
-def _reduction(contracts: Callable[[Coupler, Any], bool]) -> Rule:
-    """Over some axes, or all. Those may change if a channel of zeros adds nothing."""
+def _reduction(contracts: Callable[[Coupler, Any], bool], zero: bool = True) -> Rule:
+    """Over some axes, or all. Those may change if a channel of zeros adds nothing. ``zero``: it makes zero of zeros."""
     def rule(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
         x = next(iter(bound.values()))
         dims = _dims(bound.get("dim"), x)
@@ -225,9 +220,11 @@ def _reduction(contracts: Callable[[Coupler, Any], bool]) -> Rule:
             if rank(out) != (rank(x) if keepdim else len(kept)):
                 return False
             for place, axis in enumerate(kept):
-                c.same(x, axis, out, axis if keepdim else place)
-        if not contracts(c, bound) or len(op.outputs) != 1:
-            for axis in dims:
+                (c.maps_to if zero else c.same)(x, axis, out, axis if keepdim else place)
+        for axis in dims:
+            if contracts(c, bound) and len(op.outputs) == 1:
+                c.reductions.append((op, x, axis))
+            else:
                 c.fix(x, axis, op.name)
         return True
 
@@ -266,7 +263,7 @@ def _mapped(c: Coupler, op: Operator, x: Any, sources: Sequence[int | None]) -> 
         return False
     for axis, source in enumerate(sources):
         if source is not None:
-            c.same(x, source, out, axis)
+            c.maps_to(x, source, out, axis)
     return True
 
 
@@ -338,7 +335,7 @@ def _stack(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
         return False
     order: list[int | None] = list(range((rank(out) or 1) - 1))
     order.insert(dim, None)
-    return all([_mapped(c, op, one, order) for one in given])
+    return all(_mapped(c, op, one, order) for one in given)
 
 
 def _reshape(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
@@ -354,7 +351,7 @@ def _reshape(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
         return False  # which of two open sizes is 1 is not known
     sizes = bound.get("size", bound.get("shape"))
     for axis, other in zip(*large):
-        c.same(x, axis, out, other)
+        c.maps_to(x, axis, out, other)
         if isinstance(sizes, (list, tuple)) and type(sizes[other]) is int and sizes[other] != -1:
             c.written("size" if "size" in bound else "shape", other, out, other)
     return True
@@ -372,8 +369,8 @@ def _ordered(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
 _SAME = frozenset(
     "contiguous clone to detach alias dropout feature_dropout alpha_dropout _to_copy zeros_like ones_like full_like "
     "empty_like masked_fill type_as positive gelu softplus hardtanh relu6 leaky_relu relu relu_ dropout_ silu mish "
-    "hardswish hardsigmoid elu selu celu fake_quantize_per_tensor_affine copy_ fill_ zero_ add_ sub_ mul_ div_ lift_fresh "
-    "masked_fill_".split()
+    "hardswish hardsigmoid elu selu celu fake_quantize_per_tensor_affine copy_ fill_ zero_ add_ sub_ mul_ div_ "
+    "lift_fresh masked_fill_".split()
 )
 """Elementwise operators, which are not all tagged so."""
 _ALONG = (
@@ -386,7 +383,8 @@ _RULES: dict[str, Rule] = {
     **{f"conv{n}d": _convolution for n in (1, 2, 3)}, **{f"conv_transpose{n}d": _convolution for n in (1, 2, 3)},
     "convolution": _convolution, "batch_norm": _batch_norm, "layer_norm": _layer_norm, "rms_norm": _layer_norm,
     "group_norm": _group_norm, **dict.fromkeys(_ALONG, _along("dim")), "flip": _along("dims"), **_POOLS,
-    **dict.fromkeys("mean prod argmax argmin std var logsumexp all any min amin median".split(), _reduction(_never)),
+    **dict.fromkeys("mean prod std var min amin".split(), _reduction(_never)),
+    **dict.fromkeys("argmax argmin logsumexp all any median".split(), _reduction(_never, zero=False)),
     "sum": _reduction(_adds), "max": _reduction(_of_magnitudes), "amax": _reduction(_of_magnitudes),
     "norm": _reduction(_norm), "linalg_vector_norm": _reduction(_norm),
     "t": _t, "transpose": _transpose, "permute": _permute, "unsqueeze": _unsqueeze, "squeeze": _squeeze,

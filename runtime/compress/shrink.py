@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-
 from runtime.compress.artefacts import all_variants, places_of, put_tensor, tensor_at
 from runtime.compress.axes import Axis, Fixed
 from runtime.compress.channels import Choice, choose, couple_all
@@ -76,8 +75,8 @@ def _nothing(c: Coupler, left: dict[str, Left], amount: float) -> StorageError:
         return StorageError(f"{amount} of {largest} channels is no whole channel", code="D2S570",
                             hint="Take a larger share.")  # fmt: skip
     if not left:
-        return StorageError("there is nothing to prune: no linear operator, product or convolution has a weight that is "
-                            "a parameter", code="D2S570")  # fmt: skip
+        return StorageError("there is nothing to prune: no linear operator, product or convolution has a weight that "
+                            "is a parameter", code="D2S570")  # fmt: skip
     reasons = "; ".join(f"{one.what} by {one.why}{f' at {one.where}' if one.where else ''}" for one in left.values())
     return StorageError(f"no channels can be taken out. What fixes them: {reasons}", code="D2S570",
                         hint="Channels can go that only products and elementwise operators see; or leave structured "

@@ -108,7 +108,7 @@ def test_what_is_not_zero_at_zero_is_the_small_module(tmp_path):
 
 
 def test_all_methods_count(tmp_path):
-    file = dy2static.save(models.TwoMethods(), tmp_path / "net", ROWS, methods=["forward", "features"])
+    file = dy2static.save(models.TwoMethods(), tmp_path / "net", ROWS, methods={"features": ROWS})
     layer, report = compress.prune(file, 0.5, structured=True)
     shapes = {name: tuple(tensor.shape) for name, tensor in layer.state_dict().items()}
     assert shapes["enter.weight"] == (8, 6) and shapes["inner.weight"] == (4, 8) and shapes["out.weight"] == (2, 4)
@@ -159,7 +159,37 @@ class Turned(nn.Module):
 
 class Largest(nn.Module):
     def forward(self, x):
-        return x / x.amax()
+        return x / (x - 1).amax()
+
+
+class Summed(nn.Module):
+    def forward(self, x):
+        return x / torch.sigmoid(x).sum()
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x):
+        return x @ (self.v / self.v.norm()).t()
+
+
+class Moved(nn.Module):
+    def forward(self, x):
+        n = 0
+        while n < 3 and x.norm() < 100:
+            x = x + 1
+            n += 1
+        return x
+
+
+class InPlace(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y += 1
+        return x * y.sum()
 
 
 class Joined(nn.Module):
@@ -183,6 +213,8 @@ FIXED = {
     "layer_norm": (nn.LayerNorm(8), "aten.layer_norm"), "softmax": (nn.Softmax(1), "softmax"),
     "heads": (Heads(), "aten.view"), "mean": (Mean(), "aten.mean"), "flip": (Turned(), "aten.flip"),
     "largest": (Largest(), "aten.amax"), "joined": (Joined(), "slice"), "counted": (Counted(), "arange"),
+    "summed": (Summed(), "aten.sum"), "normed": (Normed(), "aten.linalg_vector_norm"), "moved": (Moved(), "norm"),
+    "in place": (InPlace(), "aten.sum"),
     "some paths": (SomePaths(), "aten.sort"), "group_norm": (nn.GroupNorm(2, 8), "aten.group_norm"),
 }  # fmt: skip
 
@@ -190,7 +222,7 @@ FIXED = {
 @pytest.mark.parametrize("name", FIXED)
 def test_what_fixes_channels_is_named(name, tmp_path):
     between, reason = FIXED[name]
-    file = dy2static.save(linears(nn.ReLU(), between), tmp_path / "net", ROWS)
+    file = dy2static.save(linears(between), tmp_path / "net", ROWS)
     with pytest.raises(StorageError, match="no channels can be taken out") as error:
         compress.prune(file, 0.5, structured=True)
     assert error.value.code == "D2S570"
@@ -211,7 +243,7 @@ def test_shared_memory_is_left_alone(tmp_path):
         def __init__(self):
             super().__init__()
             whole = torch.randn(16, 6)
-            self.enter, self.other = nn.Parameter(whole[:8]), nn.Parameter(whole[8:])
+            self.enter, self.other = nn.Parameter(whole[:8]), nn.Parameter(whole[4:12])
             self.out = nn.Linear(8, 2)
 
         def forward(self, x):
