@@ -2,6 +2,7 @@
 
     layer, report = dy2static.compress.prune("net.d2s", 0.8)               the smallest 80 % of all weights become zero
     layer, report = dy2static.compress.prune("net.d2s", 0.5, structured=True)       half of all channels are taken out
+    layer, report = dy2static.compress.quantize("net.d2s", batches)                                  numbers of 8 bits
 
 Each function takes the path of a file or a loaded layer and leaves it as it is. What it gives is a loaded layer, which
 can be fine-tuned, saved, exported and compressed again, and a report: ``print(report)`` shows a row for each weight.
@@ -10,11 +11,13 @@ can be fine-tuned, saved, exported and compressed again, and a report: ``print(r
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
 from runtime.compress.artefacts import Source, finished, own_copy
+from runtime.compress.freeze import freeze_scales
 from runtime.compress.magnitude import keep_zeros, prune_magnitude
+from runtime.compress.quantise import quantise
 from runtime.compress.report import Left, Report, Weight
 from runtime.compress.shrink import prune_channels
 from runtime.translated import TranslatedLayer
@@ -58,4 +61,63 @@ def prune(
     return Compressed(finished(artefact, source, out), report)
 
 
-__all__ = ["Compressed", "Left", "Report", "Weight", "keep_zeros", "prune"]
+@located
+def quantize(
+    source: Source, calibration: Iterable[Any], *, out: str | os.PathLike[str] | None = None, per_channel: bool = True,
+    training: bool = False, method: str = "forward", allow: Collection[str] = (),
+) -> Compressed:  # fmt: skip
+    """Quantise the products of a model to 8 bits: linear operators, matrix products and convolutions by a parameter.
+
+    What comes into a product is rounded to 256 values between the least and the largest that calibration has seen, zero
+    among them; a weight to 255 values of either sign. The operators that do so are PyTorch's ``fake_quantize``: the
+    Program computes in float32 what 8-bit numbers give. ONNX has pairs of QuantizeLinear and DequantizeLinear in their
+    places, exported C weights of 8 bits.
+
+    Args:
+        source: The path of a saved file, or a loaded layer. What is quantised is computed in float32.
+        calibration: Batches: tuples of arguments, dicts of named ones, or the only argument. They run in eval mode, and
+            with ``training`` in train mode too.
+        out: A file to write besides.
+        per_channel: A scale for each channel of a weight, else one for each weight.
+        training: Scales of weights are computed from the weights in each run, and Programs for training stay, for
+            fine-tuning: the gradient of rounding is that of doing nothing, and zero outside of the range. ``freeze``
+            makes a model for inference of the result. Without it Programs for training are left out.
+        method: The method that the batches are for; others stay as they are.
+        allow: Libraries whose operators the file may use, as for ``load``.
+
+    Returns the layer and its report, which names what was left as it was: products that no batch came to, and those of
+    other dtypes. ``bytes_after`` is what weights and scales take in 8 bits, as in what is exported; a saved file holds
+    the weights as they were.
+
+    Errors raised: ValueError without batches, or for a method there is not; StorageError D2S571 if nothing can be
+    quantised; whatever ``load``, ``save`` and the calls raise.
+    """
+    artefact = own_copy(source, allow)
+    if method not in artefact.methods:
+        raise ValueError(f"there is no method {method!r}; there are: {', '.join(artefact.methods)}")
+    report = quantise(artefact, calibration, method, per_channel, training)
+    return Compressed(finished(artefact, source, out), report)
+
+
+@located
+def freeze(
+    source: Source, *, out: str | os.PathLike[str] | None = None, allow: Collection[str] = ()
+) -> TranslatedLayer:
+    """A model for inference, of one that was fine-tuned after ``quantize(..., training=True)``.
+
+    The scales of its weights are constants, and its Programs for training are left out. It gives what the model gives
+    in eval mode, bit for bit.
+
+    Args:
+        source: The path of a saved file, or a loaded layer.
+        out: A file to write besides.
+        allow: Libraries whose operators the file may use, as for ``load``.
+
+    Errors raised: StorageError D2S571 if no scale is computed from a weight; whatever ``load`` and ``save`` raise.
+    """
+    artefact = own_copy(source, allow)
+    freeze_scales(artefact)
+    return finished(artefact, source, out)
+
+
+__all__ = ["Compressed", "Left", "Report", "Weight", "freeze", "keep_zeros", "prune", "quantize"]

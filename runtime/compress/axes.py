@@ -68,7 +68,7 @@ class Axes:
             return
         if a_size != b_size:
             for group in (one, other):
-                group.fixed = group.fixed or Fixed(f"sizes {a_size} and {b_size} beside each other", op)
+                group.fixed = group.fixed or Fixed("sizes that are not known to be equal", op)
             return
         if len(one.members) < len(other.members):
             one, other = other, one

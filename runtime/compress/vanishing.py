@@ -16,8 +16,8 @@ from runtime.ir import UNDEF, Operand, Operator, Variable
 
 _EVERY = frozenset(
     "relu relu_ relu6 tanh tanh_ abs neg sin asin sinh atan erf sqrt square sign floor ceil round trunc silu gelu mish "
-    "elu celu selu leaky_relu hardtanh hardswish softsign dropout dropout_ feature_dropout clone contiguous detach alias "
-    "to _to_copy add sub rsub add_ sub_ maximum minimum positive expm1 log1p fake_quantize_per_tensor_affine "
+    "elu celu selu leaky_relu hardtanh hardswish softsign dropout dropout_ feature_dropout clone contiguous detach "
+    "alias to _to_copy add sub rsub add_ sub_ maximum minimum positive expm1 log1p fake_quantize_per_tensor_affine "
     "fake_quantize_per_channel_affine".split()
 )
 """Elementwise operators that give zero where all operands are zero."""
