@@ -23,7 +23,7 @@ from runtime.compress.weights import Use, uses
 from runtime.errors import StorageError
 from runtime.ir import Block, Operand, Operator, Parameter, TensorType, Type, Variable
 from runtime.ir.verify import verify
-from runtime.ir.walk import Names, map_operand
+from runtime.ir.walk import Names, replace_in
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS, Artefact, Constant, Method, Variant
 
 LEAST, MOST = 0, 255
@@ -32,7 +32,8 @@ LARGEST = 127
 """The numbers of a weight are from -127 to 127."""
 _SMALLEST = 1e-12
 """The least scale of a channel: one whose weights are all zero has it."""
-PER_CHANNEL, PER_TENSOR = "aten.fake_quantize_per_channel_affine.default", "aten.fake_quantize_per_tensor_affine.default"
+PER_CHANNEL = "aten.fake_quantize_per_channel_affine.default"
+PER_TENSOR = "aten.fake_quantize_per_tensor_affine.default"
 OF_TENSOR = "aten.fake_quantize_per_tensor_affine.tensor_qparams"
 
 
@@ -174,12 +175,7 @@ class _Quantiser:
                     made = self.made(PER_TENSOR, use.given.type, op, use.given, scale, zero, LEAST, MOST)
                     known[key] = made.outputs[0]
                     ops.append(made)
-                rounded = {use.given: known[key], use.weight: self.weight(use)}
-                names = {id(use.given), id(use.weight)}
-                op.args = tuple(map_operand(one, lambda var: rounded[var] if id(var) in names else var)
-                                for one in op.args)  # fmt: skip
-                op.kwargs = {name: map_operand(one, lambda var: rounded[var] if id(var) in names else var)
-                             for name, one in op.kwargs.items()}  # fmt: skip
+                replace_in(op, {use.given: known[key], use.weight: self.weight(use)})
             ops.append(op)
         block.ops[:] = ops
 
@@ -226,10 +222,8 @@ class _Quantiser:
             ops.append(self.made(PER_TENSOR, weight.type, use.op, weight, float(scale), 0, -LARGEST, LARGEST))
         if not ops or self.training:
             zero = self.constant("zero", torch.zeros(scale.shape, dtype=torch.int32, device=scale.device))
-            if self.per_channel:
-                ops.append(self.made(PER_CHANNEL, weight.type, use.op, weight, given, zero, use.axis, -LARGEST, LARGEST))
-            else:
-                ops.append(self.made(OF_TENSOR, weight.type, use.op, weight, given, zero, -LARGEST, LARGEST))
+            name, more = (PER_CHANNEL, [use.axis]) if self.per_channel else (OF_TENSOR, [])
+            ops.append(self.made(name, weight.type, use.op, weight, given, zero, *more, -LARGEST, LARGEST))
         self.after.setdefault(weight, []).extend(ops)
         self.weights[key] = ops[-1].outputs[0]
         return ops[-1].outputs[0]
@@ -251,4 +245,4 @@ class _Quantiser:
         return var
 
 
-__all__ = ["LARGEST", "OF_TENSOR", "PER_CHANNEL", "PER_TENSOR", "keep_for_inference", "of_range", "quantise", "scale_of"]
+__all__ = ["OF_TENSOR", "PER_CHANNEL", "PER_TENSOR", "keep_for_inference", "of_range", "quantise", "scale_of"]
