@@ -11,10 +11,14 @@ can be fine-tuned, saved, exported and compressed again, and a report: ``print(r
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
+import torch
+from torch import Tensor
+
 from runtime.compress.artefacts import Source, finished, own_copy
+from runtime.compress.distil import distil_into
 from runtime.compress.freeze import freeze_scales
 from runtime.compress.magnitude import keep_zeros, prune_magnitude
 from runtime.compress.quantise import quantise
@@ -120,4 +124,37 @@ def freeze(
     return finished(artefact, source, out)
 
 
-__all__ = ["Compressed", "Left", "Report", "Weight", "freeze", "keep_zeros", "prune", "quantize"]
+def distil(
+    student: torch.nn.Module, teacher: torch.nn.Module, batches: Iterable[tuple[Any, Any]], *, temperature: float = 2.0,
+    alpha: float = 0.5, optimizer: torch.optim.Optimizer | None = None,
+    loss: Callable[[Tensor, Any], Tensor] = torch.nn.functional.cross_entropy,
+) -> list[float]:  # fmt: skip
+    """Train a small model on what a large one says: a step for each batch.
+
+    The loss is ``alpha`` times the KL divergence of the softened probabilities (times the temperature squared), and
+    ``1 - alpha`` times ``loss``. Both models give one tensor of scores, classes last; either may be a loaded layer, a
+    converted module or a plain one.
+
+    Args:
+        student: It is in train mode while it is trained, and stays in it.
+        teacher: It runs in eval mode, without gradients, and is put back into its mode.
+        batches: Pairs of what both models are called with (a tensor, or a tuple of arguments) and the targets.
+        temperature: By which scores are divided before the softmax.
+        alpha: How much the teacher counts, from 0 to 1.
+        optimizer: Of the student's parameters; without it ``torch.optim.Adam`` with its defaults.
+        loss: Of the student's result and the targets.
+
+    Returns the loss at each step.
+
+    Errors raised: ValueError for another ``alpha``, a temperature that is not above 0, without batches, or if the
+    results of both are not tensors of the same sizes; whatever the calls raise.
+    """
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha is a share from 0 to 1, not {alpha!r}")
+    if not temperature > 0:
+        raise ValueError(f"temperature is above 0, not {temperature!r}")
+    optimizer = torch.optim.Adam(student.parameters()) if optimizer is None else optimizer
+    return distil_into(student, teacher, batches, temperature, alpha, optimizer, loss)
+
+
+__all__ = ["Compressed", "Left", "Report", "Weight", "distil", "freeze", "keep_zeros", "prune", "quantize"]

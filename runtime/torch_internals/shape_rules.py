@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _ROUNDING = frozenset({
-    torch.ops.aten.fake_quantize_per_tensor_affine.default, torch.ops.aten.fake_quantize_per_tensor_affine.tensor_qparams,
+    torch.ops.aten.fake_quantize_per_tensor_affine.default,
+    torch.ops.aten.fake_quantize_per_tensor_affine.tensor_qparams,
     torch.ops.aten.fake_quantize_per_channel_affine.default,
-})  # fmt: skip
+})
 """Operators that are made of others, which fake tensors do not take apart where autograd is off."""
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 

@@ -255,9 +255,8 @@ def _along(low: Lowering, value: Operand, axis: int | None, rank: int) -> Tensor
     if isinstance(found, Number):
         return found
     found = low.dense(low.memory(found))
-    if axis is None:
-        return Tensor(found.n, found.dtype, (1,) * min(rank, 1))
-    return Tensor(found.n, found.dtype, tuple(found.dims[0] if place == axis else 1 for place in range(rank)))
+    dims = (1,) * min(rank, 1) if axis is None else [found.dims[0] if place == axis else 1 for place in range(rank)]
+    return Tensor(found.n, found.dtype, tuple(dims), order=tuple(range(len(dims))), mine=False)
 
 
 NAMES: dict[Rule, list[str]] = {

@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from runtime.export.c import arithmetic, indexing, normalising, ordering, products, quantised
-from runtime.export.c import recurrent, shaping, spatial
+from runtime.export.c import (
+    arithmetic,
+    indexing,
+    normalising,
+    ordering,
+    products,
+    quantised,
+    recurrent,
+    shaping,
+    spatial,
+)
 from runtime.export.c.failures import Failures
 from runtime.ir import Operator
 from runtime.native import rules, update

@@ -66,7 +66,7 @@ def _stored(
     shape = [-1 if place == axis else 1 for place in range(weight.ndim)] if axis is not None else ()
     inverse = torch.tensor(1.0) / torch.from_numpy(numpy.array(scales))
     numbers = (torch.from_numpy(numpy.array(weight)) * inverse.reshape(shape)).round().clamp(low, high)
-    held = t.w.constant(numbers.to(torch.int8).tolist(), torch.int8)
+    held = t.w.constant(numbers.to(torch.int8).numpy(), torch.int8)
     return _floats(t, held, scale, t.w.constant(zeros.tolist(), torch.int8), axis, list(weight.shape))
 
 
@@ -74,13 +74,13 @@ def _pair(
     t: Translator, x: Value, scale: Value, zero: Value, axis: int | None, dtype: torch.dtype
 ) -> Value:
     shape = None if x.shape is None else list(x.shape)
-    given = {} if axis is None else {"axis": axis}
+    given: dict[str, Any] = {} if axis is None else {"axis": axis}
     made = t.w.node("QuantizeLinear", x, scale, zero, dtype=dtype, shape=shape, **given)
     return _floats(t, made, scale, zero, axis, shape)
 
 
 def _floats(t: Translator, x: Value, scale: Value, zero: Value, axis: int | None, shape: Any) -> Value:
-    given = {} if axis is None else {"axis": axis}
+    given: dict[str, Any] = {} if axis is None else {"axis": axis}
     return t.w.node("DequantizeLinear", x, scale, zero, dtype=torch.float32, shape=shape, **given)
 
 

@@ -1,4 +1,4 @@
-"""Quantised Programs in C: weights of 8 bits in the file, whole numbers in linear operators, the interpreter's results."""
+"""Quantised Programs in C: weights of 8 bits in the file, whole numbers in linear operators, the same results."""
 
 from __future__ import annotations
 

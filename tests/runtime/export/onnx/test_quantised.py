@@ -7,15 +7,15 @@ import pytest
 
 pytest.importorskip("onnx")
 
-import onnx  # noqa: E402
-import onnxruntime  # noqa: E402
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
+import onnx
+import onnxruntime
+import torch
+from torch import nn
 
-import dy2static  # noqa: E402
-from dy2static import compress  # noqa: E402
-from tests.runtime.compress import models  # noqa: E402
-from tests.runtime.export.onnx.harness import check  # noqa: E402
+import dy2static
+from dy2static import compress
+from tests.runtime.compress import models
+from tests.runtime.export.onnx.harness import check
 
 CASES = {
     "residual": (models.Residual, models.IMAGES, lambda n: torch.randn(n, 1, 8, 8)),
