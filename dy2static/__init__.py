@@ -97,6 +97,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
+    "compress": "dy2static.compress",
     "BuildStrategy": "runtime.passes", "ConversionError": "runtime.errors", "Dy2StaticError": "runtime.errors",
     "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
