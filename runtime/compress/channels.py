@@ -28,6 +28,8 @@ from runtime.storage.artefact import Artefact, Variant
 
 _SEEN = ("grad.named", "grad.leaf")
 _ASKS_NOTHING = ("grad.needed",)
+_OF_NO_SIZES = frozenset({"requires_grad", "is a leaf", "is_leaf", "is a Parameter", "grad is None", "has hooks"})
+"""What a function may ask of a parameter that has the same answer for a smaller one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,8 @@ class _Walk:
         c, program = self.c, variant.program
         c.op = None
         c.fix_all([one.var for one in program.inputs], f"an input of {program.name}()")
-        asked = {one.position for one in variant.answers} - set(range(len(program.inputs)))
+        asked = {one.position for one in variant.answers if one.question not in _OF_NO_SIZES}
+        asked -= set(range(len(program.inputs)))
         for position in asked:
             param = program.params[position - len(program.inputs)].var
             c.fix_all([param], "the function asks how it lies in memory")

@@ -134,6 +134,22 @@ def _convolution(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
     return True
 
 
+def _encoder_layer(c: Coupler, op: Operator, bound: dict[str, Any]) -> bool:
+    """A whole layer of a transformer: the hidden channels of its two linear operators are its own."""
+    hidden = {"ffn_weight_1": 0, "ffn_bias_1": 0, "ffn_weight_2": 1}
+    for name, value in bound.items():
+        for axis in range(rank(value) or 0):
+            if hidden.get(name) != axis:
+                c.fix(value, axis, op.name)
+    c.fix_all(op.outputs, op.name)
+    group = c.group_of(bound["ffn_weight_1"], 0)
+    if group is None:
+        return False
+    c.same(bound["ffn_bias_1"], 0, bound["ffn_weight_1"], 0)
+    c.same(bound["ffn_weight_2"], 1, bound["ffn_weight_1"], 0)
+    return True
+
+
 # --- what is computed for each channel, or along other axes
 
 
@@ -389,7 +405,7 @@ _RULES: dict[str, Rule] = {
     "norm": _reduction(_norm), "linalg_vector_norm": _reduction(_norm),
     "t": _t, "transpose": _transpose, "permute": _permute, "unsqueeze": _unsqueeze, "squeeze": _squeeze,
     "select": _select, "cat": _cat, "stack": _stack, "reshape": _reshape, "view": _reshape, "_unsafe_view": _reshape,
-    "flatten": _reshape, "fake_quantize_per_channel_affine": _ordered,
+    "flatten": _reshape, "_transformer_encoder_layer_fwd": _encoder_layer, "fake_quantize_per_channel_affine": _ordered,
 }  # fmt: skip
 
 __all__ = ["couple"]

@@ -19,7 +19,7 @@ import torch
 from runtime.compress.artefacts import all_variants, places_of, tensor_at
 from runtime.compress.observe import Range, Ranges, observe
 from runtime.compress.report import Left, Report, Weight
-from runtime.compress.weights import Use, uses
+from runtime.compress.weights import Use, others, uses
 from runtime.errors import StorageError
 from runtime.ir import Block, Operand, Operator, Parameter, TensorType, Type, Variable
 from runtime.ir.verify import verify
@@ -129,11 +129,16 @@ class _Quantiser:
         for use in uses(self.program):
             why = self._refused(use)
             if why:
-                place = use.op.location
-                where = "" if place is None else f"{place.file}:{place.line}"
-                self.left.append(Left(use.op.name, where, why))
+                self.leave(use.op, why)
             else:
                 self.sites.append(use)
+        for op in others(self.program):
+            self.leave(op, "it reads a weight, and is none of the products that are quantised")
+
+    def leave(self, op: Operator, why: str) -> None:
+        """Say that an Operator stays in float."""
+        where = "" if op.location is None else f"{op.location.file}:{op.location.line}"
+        self.left.append(Left(op.name, where, why))
 
     def _refused(self, use: Use) -> str:
         given, weight = use.given.type, use.weight.type

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
+
 from runtime.ir import Operator, Program, TensorType, Variable
 from runtime.ops import aten
 
@@ -72,6 +74,17 @@ def uses(program: Program) -> Iterator[Use]:
             yield Use(op, given, weight, axis, param, param_axis)
 
 
+def others(program: Program) -> Iterator[Operator]:
+    """Operators that read a parameter of two or more axes in another way: a recurrent layer, a whole encoder layer."""
+    params = {one.var for one in program.params if one.kind == "parameter" and (rank(one.var) or 0) >= 2}
+    for op in program.block.walk():
+        if not op.name.startswith("aten.") or names_of(op) is not None or params.isdisjoint(op.inputs):
+            continue
+        overload = aten.resolve(op.name)
+        if not (torch.Tag.pointwise in overload.tags or aten.is_view(overload) or op.name in _SEEN):
+            yield op
+
+
 def _origin(weight: Variable, axis: int, makers: dict[Variable, Operator]) -> tuple[Variable, int]:
     """What a weight is a transposed form of, and its axis there."""
     while (op := makers.get(weight)) is not None and op.args and isinstance(op.args[0], Variable):
@@ -98,4 +111,4 @@ def rank(operand: object) -> int | None:
     return len(type_.shape) if isinstance(type_, TensorType) and type_.shape is not None else None
 
 
-__all__ = ["Use", "names_of", "rank", "uses"]
+__all__ = ["Use", "names_of", "others", "rank", "uses"]

@@ -146,6 +146,15 @@ def test_a_path_that_no_batch_takes_stays_in_float(tmp_path):
     assert [row.name for row in report.weights] == ["usual.weight"]
 
 
+def test_other_operators_with_weights_are_named(tmp_path):
+    torch.manual_seed(33)
+    file = dy2static.save(models.Encoder().eval(), tmp_path / "net", [InputSpec([None, 5, 8], "float32", "x")])
+    layer, report = compress.quantize(file, [torch.randn(3, 5, 8)])
+    found = {left.what: left.why for left in report.left}
+    assert "none of the products" in found["aten._transformer_encoder_layer_fwd.default"]
+    assert "layer.linear1.weight" in [row.name for row in report.weights]
+
+
 def test_training_follows_the_weights(tmp_path):
     model, file, batches = made("recurrent", tmp_path, train=True)
     layer, _ = compress.quantize(file, batches, training=True)

@@ -107,6 +107,23 @@ def test_what_is_not_zero_at_zero_is_the_small_module(tmp_path):
     torch.testing.assert_close(layer(x), small(x))
 
 
+def test_hidden_channels_of_a_transformer(tmp_path):
+    torch.manual_seed(32)
+    model = models.Encoder().eval()
+    specs = [InputSpec([None, 5, 8], "float32", "x")]
+    layer, _ = compress.prune(dy2static.save(model, tmp_path / "net", specs), 0.5, structured=True)
+    first, second = model.layer.linear1, model.layer.linear2
+    gone = (first.weight.square().sum(1) + second.weight.square().sum(0)).argsort()[:8]
+    with torch.no_grad():
+        first.weight[gone] = 0
+        first.bias[gone] = 0
+    x = torch.randn(3, 5, 8)
+    assert layer.get_parameter("layer.linear1.weight").shape == (8, 8)
+    for grad in (True, False):  # with one operator for each step, and with one for all
+        with torch.set_grad_enabled(grad):
+            torch.testing.assert_close(layer(x), model(x), rtol=1e-4, atol=1e-5)
+
+
 def test_all_methods_count(tmp_path):
     file = dy2static.save(models.TwoMethods(), tmp_path / "net", ROWS, methods={"features": ROWS})
     layer, report = compress.prune(file, 0.5, structured=True)
