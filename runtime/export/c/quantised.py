@@ -214,7 +214,7 @@ def emit_counted(low: Lowering, op: Operator) -> None:
         w.bail(f"{x.dims[-1]} != {k}")
     rows = w.product(x.dims[:-1])
     made = low.fresh(torch.float32, (*x.dims[:-1], n))
-    row = low.fresh(torch.int16, (k,))
+    row = low.fresh(torch.int16, (4, k))
     one = f"(float){how.weight_scale!r}" if how.weight_scale is not None else "0"
     w.line(f"d2s_eight(p{made.n}, p{x.n}, {rows}, {n}, {k}, p{weight.n}, {f'p{scales.n}' if scales else '0'}, {one}, "
            f"(float){how.scale!r}, {how.zero}, {how.low}, {how.high}, {f'p{bias.n}' if bias else '0'}, p{row.n});")
