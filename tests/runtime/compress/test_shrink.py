@@ -133,6 +133,24 @@ def test_all_methods_count(tmp_path):
     assert any("'enter.weight'" in str(one) and "a result of" in str(one) for one in report.left)
 
 
+@pytest.mark.parametrize("name", ["rows", "written"])
+def test_a_layer_that_has_run(name, tmp_path):
+    """Its Programs went through the passes, which make a scan of a loop."""
+    torch.manual_seed(34)
+    cls, specs, inputs, _ = CASES[name]
+    file = dy2static.save(cls().eval(), tmp_path / "net", specs)
+    layer, x = dy2static.load(file), inputs(4)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            layer(x)
+    assert name != "rows" or any(op.name == "scan" for op in layer.program().block.walk())
+    fresh, _ = compress.prune(file, 0.5, structured=True)
+    found, _ = compress.prune(layer, 0.5, structured=True)
+    torch.testing.assert_close(found(x), fresh(x))
+    eight, _ = compress.quantize(layer, [x])
+    torch.testing.assert_close(eight(x), compress.quantize(file, [x]).layer(x))
+
+
 def test_it_can_be_pruned_again_and_exported(tmp_path):
     torch.manual_seed(6)
     layer, _ = compress.prune(dy2static.save(models.Recurrent(), tmp_path / "net", ROWS), 0.5, structured=True)
