@@ -68,7 +68,7 @@ from runtime.version import UntestedTorchWarning, __version__
 assert _torch_internals, "imported for what it says"
 
 if TYPE_CHECKING:
-    from dy2static import onnx
+    from dy2static import compress, onnx
     from dy2static.api import explain, to_static
     from dy2static.exclusions import ignore_module, not_to_static
     from dy2static.explaining import Explanation
@@ -91,12 +91,13 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "Explanation", "InputSpec", "Limits",
     "ProgramError", "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
-    "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c",
+    "TranslatedLayer", "UntestedTorchWarning", "__version__", "compress", "enable_to_static", "explain", "export_c",
     "ignore_module", "load", "load_state", "loop_options", "not_to_static", "onnx", "save", "set_code_level",
     "set_verbosity", "to_exported_program", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
+    "compress": "dy2static.compress",
     "BuildStrategy": "runtime.passes", "ConversionError": "runtime.errors", "Dy2StaticError": "runtime.errors",
     "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",

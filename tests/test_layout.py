@@ -41,6 +41,8 @@ ARROWS: dict[str, set[str]] = {
        "runtime.batching", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
+    "runtime.compress": BASE
+    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.storage", "runtime.translated"},
     "runtime.serving": BASE
     | {"runtime.ops", "runtime.storage", "runtime.calling", "runtime.export", "runtime.translated"},
     "runtime.static": BASE

@@ -13,6 +13,12 @@ from runtime.torch_internals.fakes import fake_only, new_symbol
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+_ROUNDING = frozenset({
+    torch.ops.aten.fake_quantize_per_tensor_affine.default,
+    torch.ops.aten.fake_quantize_per_tensor_affine.tensor_qparams,
+    torch.ops.aten.fake_quantize_per_channel_affine.default,
+})
+"""Operators that are made of others, which fake tensors do not take apart where autograd is off."""
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
@@ -28,6 +34,9 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return _ctc_loss(fake_mode, *args, **kwargs)
     if func is torch.ops.aten._transformer_encoder_layer_fwd.default and not args[0].is_nested:
         return _encoder_layer(fake_mode, args[0])
+    if func in _ROUNDING and isinstance(args[0], torch.Tensor):
+        with fake_only(fake_mode):
+            return torch.empty_like(args[0])
     return None
 
 

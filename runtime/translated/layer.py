@@ -154,7 +154,7 @@ class TranslatedLayer(torch.nn.Module):
 
     @located
     def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        signature = self.signature(name)
+        self.signature(name)
         if state.active() is not None:
             raise TraceError(
                 "a loaded layer is called in a function that is being converted",
@@ -162,22 +162,38 @@ class TranslatedLayer(torch.nn.Module):
                 location=state.current().location(),
                 code="D2S313",
             )
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}() {error}") from None
-        bound.apply_defaults()
-        variants = self._variants(self._methods[name])
         modules = self._modules_now()
-        arguments = flatten(dict(bound.arguments))
-        variant, inputs, params = choose(
-            variants, arguments, name, lambda one: [self._tensor(source, modules) for source in one.params])
+        arguments, variant, inputs, params = self._chosen(name, args, kwargs, modules)
         inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
         check_memory(variant.program, inputs, params)
         stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
         ready = callee(variant, device_of([*inputs, *params]), self._limits, self._backend)
         with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
             return ready.call(arguments, inputs, params, stores)
+
+    def chosen(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Variant, list[torch.Tensor], list[torch.Tensor]]:
+        """What a call would run, and on what: a Variant, its Program's inputs, its parameters.
+
+        Errors raised: SignatureError and TypeError, as for the call.
+        """
+        self.signature(method)
+        return self._chosen(method, args, kwargs, self._modules_now())[1:]
+
+    def _chosen(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], modules: dict[str, torch.nn.Module]
+    ) -> tuple[Arguments, Variant, list[torch.Tensor], list[torch.Tensor]]:
+        try:
+            bound = self.signature(name).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        bound.apply_defaults()
+        arguments = flatten(dict(bound.arguments))
+        variants = self._variants(self._methods[name])
+        variant, inputs, params = choose(
+            variants, arguments, name, lambda one: [self._tensor(source, modules) for source in one.params])
+        return arguments, variant, inputs, params
 
     def _variants(self, method: Method) -> tuple[Variant, ...]:
         mode = "train" if self.training else "eval"
@@ -283,6 +299,14 @@ class TranslatedLayer(torch.nn.Module):
         modules, tensors = describe_modules(self)
         constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
         return Artefact(self.original_type_name, modules, tensors, constants, self._methods, self._metadata)
+
+    def with_artefact(self, artefact: Artefact) -> TranslatedLayer:
+        """A layer of another artefact, which runs as this one does and is in the same mode, if it was saved for it."""
+        other = TranslatedLayer(artefact, self._autograd, self._limits, self._backend)
+        mode = "train" if self.training else "eval"
+        if any(mode in method.variants for method in artefact.methods.values()):
+            other.train(self.training)
+        return other
 
     def extra_repr(self) -> str:
         """The original type and the saved methods."""

@@ -24,7 +24,7 @@ _FUNCTIONS = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "
 _PAIRS = {"atan2": "atan2", "fmod": "fmod", "hypot": "hypot", "copysign": "copysign"}
 
 
-def _spread(low: Lowering, op: Operator, operands: list[Tensor | Number], dtype: torch.dtype,
+def spread(low: Lowering, op: Operator, operands: list[Tensor | Number], dtype: torch.dtype,
             text: Callable[[list[str]], str]) -> None:  # fmt: skip
     """A new tensor, element by element; sizes of 1 that show when it runs become as many as the others have."""
     w = low.w
@@ -96,7 +96,7 @@ def emit_loosely(low: Lowering, op: Operator) -> None:
                 nest.places[operand.n] = found
         return make(nest)  # type: ignore[arg-type]  # it loads
 
-    _spread(low, op, operands, dtype, text)
+    spread(low, op, operands, dtype, text)
 
 
 def emit_where(low: Lowering, op: Operator) -> None:
@@ -114,7 +114,7 @@ def emit_where(low: Lowering, op: Operator) -> None:
         dtype = common_dtype(low, operands[1:])
     if dtype != dtype_of(op.outputs[0]) or flag.dtype not in (torch.bool, torch.uint8):
         raise Unsupported("another dtype than expected")
-    _spread(low, op, operands, dtype, lambda texts: f"({texts[0]} ? {_cast(texts[1], operands[1], dtype)} : "
+    spread(low, op, operands, dtype, lambda texts: f"({texts[0]} ? {_cast(texts[1], operands[1], dtype)} : "
             f"{_cast(texts[2], operands[2], dtype)})")  # fmt: skip
 
 
@@ -126,13 +126,13 @@ def emit_power(low: Lowering, op: Operator) -> None:
         raise Unsupported("another dtype than expected")
     if dtype in FLOATS:
         function = "powf" if dtype is torch.float32 else "pow"
-        _spread(low, op, [a, b], dtype, lambda t: f"{function}({_cast(t[0], a, dtype)}, {_cast(t[1], b, dtype)})")
+        spread(low, op, [a, b], dtype, lambda t: f"{function}({_cast(t[0], a, dtype)}, {_cast(t[1], b, dtype)})")
         return
     if dtype == torch.bool:
         raise Unsupported("bool")
     if isinstance(b, Number):
         low.w.bail(f"{b.text} < 0")
-    _spread(low, op, [a, b], dtype, lambda t: f"({CTYPES[dtype]})d2s_power({t[0]}, {t[1]})")
+    spread(low, op, [a, b], dtype, lambda t: f"({CTYPES[dtype]})d2s_power({t[0]}, {t[1]})")
 
 
 def emit_division(low: Lowering, op: Operator) -> None:
@@ -154,7 +154,7 @@ def emit_division(low: Lowering, op: Operator) -> None:
         zero = low.w.local("int", "zero")
         low.w.line(f"{zero} = 0;")
         text = f"({CTYPES[dtype]}){text}".replace("zero)", f"{zero})")
-    _spread(low, op, [a, b], dtype, lambda t: text.format(_cast(t[0], a, dtype), _cast(t[1], b, dtype)))
+    spread(low, op, [a, b], dtype, lambda t: text.format(_cast(t[0], a, dtype), _cast(t[1], b, dtype)))
     if dtype not in FLOATS:
         low.w.bail(zero)
 
@@ -169,7 +169,7 @@ def emit_function(low: Lowering, op: Operator) -> None:
         b = pointwise.operand(low, op.args[1])
         if common_dtype(low, [x, b]) != dtype:
             raise Unsupported("another dtype than expected")
-        _spread(low, op, [x, b], dtype, lambda t: f"{_PAIRS[short]}{end}({_cast(t[0], x, dtype)}, "
+        spread(low, op, [x, b], dtype, lambda t: f"{_PAIRS[short]}{end}({_cast(t[0], x, dtype)}, "
                 f"{_cast(t[1], b, dtype)})")  # fmt: skip
         return
     text = {
@@ -185,7 +185,7 @@ def emit_function(low: Lowering, op: Operator) -> None:
     if short == "celu":
         text = text.replace("{a}", f"({CTYPES[dtype]}){low.number(arguments(op)['alpha']).text}")
     text = text.replace("{e}", end).replace("{t}", CTYPES[dtype])
-    _spread(low, op, [x], dtype, lambda t: text.replace("{x}", _cast(t[0], x, dtype)))
+    spread(low, op, [x], dtype, lambda t: text.replace("{x}", _cast(t[0], x, dtype)))
 
 
 def emit_glu(low: Lowering, op: Operator) -> None:
@@ -226,7 +226,7 @@ def emit_whole(low: Lowering, op: Operator) -> None:
                 value = f"({value} {sign} {limit}{own} ? {limit} : {value})"
             return value
 
-        _spread(low, op, [x, *(one for _, one in bounds)], dtype, text)
+        spread(low, op, [x, *(one for _, one in bounds)], dtype, text)
         return
     if dtype != x.dtype or dtype == torch.bool or dtype in FLOATS:
         raise Unsupported("this dtype")
@@ -234,7 +234,7 @@ def emit_whole(low: Lowering, op: Operator) -> None:
     form = {"abs": "({x} < 0 ? ({t})(0 - {u}{x}) : {x})", "neg": "({t})(0 - {u}{x})", "relu": "({x} < 0 ? 0 : {x})",
             "sign": "(({x} > 0) - ({x} < 0))"}.get(short, "{x}")  # fmt: skip
     form = form.replace("{t}", t).replace("{u}", unsigned)
-    _spread(low, op, [x], dtype, lambda texts: form.replace("{x}", texts[0]))
+    spread(low, op, [x], dtype, lambda texts: form.replace("{x}", texts[0]))
 
 
 def emit_convert(low: Lowering, op: Operator) -> None:
@@ -248,7 +248,7 @@ def emit_convert(low: Lowering, op: Operator) -> None:
     if short in ("to", "type_as") and dtype == x.dtype and not call.get("copy"):
         low.give(op.outputs[0], low.same(x))
         return
-    _spread(low, op, [x], dtype, lambda texts: convert(texts[0], x.dtype, dtype))
+    spread(low, op, [x], dtype, lambda texts: convert(texts[0], x.dtype, dtype))
 
 
 def emit_range(low: Lowering, op: Operator) -> None:
@@ -408,7 +408,7 @@ def emit_isclose(low: Lowering, op: Operator) -> None:
     if call.get("equal_nan"):
         raise Unsupported("equal_nan")
     rtol, atol = low.number(call["rtol"]).text, low.number(call["atol"]).text
-    _spread(low, op, [a, b], torch.bool, lambda t: f"({t[0]} == {t[1]} || (isfinite({t[1]}) && "
+    spread(low, op, [a, b], torch.bool, lambda t: f"({t[0]} == {t[1]} || (isfinite({t[1]}) && "
             f"fabs((double){t[0]} - (double){t[1]}) <= {atol} + {rtol} * fabs((double){t[1]})))")  # fmt: skip
 
 

@@ -21,6 +21,7 @@ import torch
 from runtime.export.c import templates
 from runtime.export.c.failures import literal
 from runtime.export.c.interface import MAX_RANK
+from runtime.export.c.quantised import store
 from runtime.export.c.runtime_text import PIECES, needed
 from runtime.export.c.source import Source, write
 from runtime.export.inference import program_for_inference, variant_for_inference
@@ -88,6 +89,7 @@ def _is_ours(folder: Path) -> bool:
 def files_of(artefact: Artefact, name: str, method: str = "forward") -> dict[str, str | bytes]:
     """The files of the library: name -> content. Errors raised: StorageError for what C cannot do."""
     program, tensors = program_for_inference(artefact, variant_for_inference(artefact, method), "c")
+    tensors = store(program, tensors)
     weights, offsets, fingerprint = _weights(program, tensors)
     source = write(program, offsets)
     about = re.sub(r"[^\w ]", "?", f"{artefact.name}.{method}" if method != "forward" else artefact.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.export.c.elements import arguments, at, close, dense, each, floats, size
+from runtime.export.c.quantised import counted_or
 from runtime.export.c.shaping import first_of
 from runtime.ir import Operator
 from runtime.native import products
@@ -183,7 +184,7 @@ NAMES: dict[Rule, list[str]] = {
     first_of(products.emit_bmm, emit_matmul): ["bmm.default"],
     first_of(products.emit_addmm, emit_baddbmm): ["addmm.default"],
     emit_baddbmm: ["baddbmm.default"],
-    first_of(products.emit_linear, emit_linear): ["linear.default"],
+    counted_or(first_of(products.emit_linear, emit_linear)): ["linear.default"],
     emit_attention: ["scaled_dot_product_attention.default"],
     emit_matmul: ["mv.default", "dot.default"],
 }

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from runtime.export.c import arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial
+from runtime.export.c import (
+    arithmetic,
+    indexing,
+    normalising,
+    ordering,
+    products,
+    quantised,
+    recurrent,
+    shaping,
+    spatial,
+)
 from runtime.export.c.failures import Failures
 from runtime.ir import Operator
 from runtime.native import rules, update
@@ -18,7 +28,7 @@ assert rules, "the rules fill the index"
 
 OWN: dict[str, Rule] = {
     f"aten.{name}": rule
-    for room in (arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial)
+    for room in (arithmetic, indexing, normalising, ordering, products, quantised, recurrent, shaping, spatial)
     for rule, names in room.NAMES.items()
     for name in names
 } | {"update": shaping.emit_update, "write": shaping.first_of(update.write, shaping.emit_write)}

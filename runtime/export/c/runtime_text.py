@@ -513,6 +513,52 @@ static void d2s_adapt_@(T *to, i64 *where, const T *x, i64 planes, const i64 *n,
 """,
 }
 
+_EIGHT = {
+    "d2s_stepped": r"""
+/* the number of a step, as fake_quantize counts them: nan is the lowest */
+static inline float d2s_stepped(float x, float inverse, float zero, float low, float high) {
+    const float place = nearbyintf(x * inverse) + zero;
+    return !(place > low) ? low : place < high ? place : high;
+}
+""",
+    "d2s_rounded": r"""
+static inline float d2s_rounded(float x, float scale, float zero, float low, float high) {
+    return (d2s_stepped(x, 1.0f / scale, zero, low, high) - zero) * scale;
+}
+""",
+    "d2s_eight": r"""
+/* rows of x, rounded, times rows of w in 8 bits, in whole numbers; a has room for four rows of x */
+static void d2s_eight(float *to, const float *x, i64 rows, i64 n, i64 k, const int8_t *w, const float *scales,
+                      float weight_scale, float scale, int zero, int low, int high, const float *bias, int16_t *a) {
+    const float inverse = 1.0f / scale, from = (float)zero, least = (float)low, most = (float)high;
+    for (i64 i = 0; i < rows; i += 4) {
+        const i64 count = rows - i < 4 ? rows - i : 4;
+        for (i64 p = 0; p < count * k; p++)
+            a[p] = (int16_t)(d2s_stepped(x[i * k + p], inverse, from, least, most) - from);
+        for (i64 j = 0; j < n; j++) {
+            const int8_t *own = w + j * k;
+            const float factor = scale * (scales ? scales[j] : weight_scale), first = bias ? bias[j] : 0.0f;
+            int32_t sums[4] = {0, 0, 0, 0};
+            if (count == 4) {
+                const int16_t *b = a + k, *c = b + k, *d = c + k;
+                int32_t s = 0, t = 0, u = 0, v = 0;
+                for (i64 p = 0; p < k; p++) {
+                    s += (int32_t)a[p] * own[p]; t += (int32_t)b[p] * own[p];
+                    u += (int32_t)c[p] * own[p]; v += (int32_t)d[p] * own[p];
+                }
+                sums[0] = s; sums[1] = t; sums[2] = u; sums[3] = v;
+            } else for (i64 q = 0; q < count; q++) {
+                int32_t s = 0;
+                for (i64 p = 0; p < k; p++) s += (int32_t)a[q * k + p] * own[p];
+                sums[q] = s;
+            }
+            for (i64 q = 0; q < count; q++) to[(i + q) * n + j] = (float)sums[q] * factor + first;
+        }
+    }
+}
+""",
+}
+
 _ORDER = r"""
 /* the places of x in order, in the first half of at; equal elements keep their order, nan is the largest */
 static int before_@(T a, T b, int down) {
@@ -538,7 +584,7 @@ static void d2s_order_@(i64 *at, const T *x, i64 n, int down) {
 
 def _pieces() -> dict[str, str]:
     """Every piece by its name, those that others need before them."""
-    found = dict(_MEMORY | _NUMBERS | _TEXTS)
+    found = dict(_MEMORY | _NUMBERS | _TEXTS | _EIGHT)
     for name, text in _TYPED.items():
         for end, ctype in (("f", "float"), ("d", "double")):
             found[f"{name}_{end}"] = re.sub(r"\bT\b", ctype, text.replace("@", end))

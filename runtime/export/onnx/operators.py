@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from runtime.export.onnx import division, extremes
+from runtime.export.onnx import division, extremes, quantised
 from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
 from runtime.export.onnx.translator import Nothing, Translator, shape_of, told
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
@@ -432,7 +432,7 @@ OWN: dict[str, Own] = {
     **dict.fromkeys(
         (f"aten.{stem}{form}" for stem in ("full", "zeros", "ones", "empty") for form in ("", "_like")), _full),
     **dict.fromkeys((f"aten.new_{stem}" for stem in ("full", "zeros", "ones", "empty")), _full),
-    "aten.cat": _put_together(0), "aten.stack": _put_together(1), **division.RULES,
+    "aten.cat": _put_together(0), "aten.stack": _put_together(1), **division.RULES, **quantised.RULES,
     **dict.fromkeys(("aten.clamp", "aten.clamp_min", "aten.clamp_max"), extremes.clamped), "aten.sign": extremes.sign,
 }  # fmt: skip
 """Rules by the operator's name, with or without its overload."""

@@ -36,8 +36,22 @@ def call(t: Translator, op: Operator) -> None:
     args = [_given(t, one) for one in op.args]
     kwargs = {name: _given(t, one) for name, one in op.kwargs.items()}
     _require_sizes(op, facts.arguments(overload, args, kwargs))
-    _give(t, op, overload, overload(*args, **kwargs))
+    written_out = op.name.split(".")[1].startswith("fake_quantize_per_")  # PyTorch's exporter has no shape rule for it
+    made = _rounded(facts.arguments(overload, args, kwargs)) if written_out else overload(*args, **kwargs)
+    _give(t, op, overload, made)
     _check(t, op)
+
+
+def _rounded(bound: dict[str, Any]) -> torch.Tensor:
+    """What ``fake_quantize`` computes, step by step."""
+    x, scale, zero = bound["self"], bound["scale"], bound["zero_point"]
+    if "axis" in bound:
+        sizes = [-1 if place == bound["axis"] % x.dim() else 1 for place in range(x.dim())]
+        scale, zero = scale.view(sizes), zero.view(sizes)
+    elif not isinstance(scale, torch.Tensor):
+        scale = torch.full((), scale, dtype=x.dtype, device=x.device)
+    places = (x * scale.reciprocal()).round() + zero
+    return (places.clamp(bound["quant_min"], bound["quant_max"]) - zero) * scale
 
 
 def _given(t: Translator, operand: Any) -> Any:
