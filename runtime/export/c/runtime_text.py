@@ -584,7 +584,9 @@ static void d2s_order_@(i64 *at, const T *x, i64 n, int down) {
 
 def _pieces() -> dict[str, str]:
     """Every piece by its name, those that others need before them."""
-    found = dict(_MEMORY | _NUMBERS | _TEXTS | _EIGHT)
+    rooms = (_MEMORY, _NUMBERS, _TEXTS, _EIGHT)
+    found = {name: text for room in rooms for name, text in room.items()}
+    assert len(found) == sum(map(len, rooms)), "two pieces have one name"
     for name, text in _TYPED.items():
         for end, ctype in (("f", "float"), ("d", "double")):
             found[f"{name}_{end}"] = re.sub(r"\bT\b", ctype, text.replace("@", end))
