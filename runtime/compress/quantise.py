@@ -93,8 +93,8 @@ def scale_of(weight: torch.Tensor, axis: int | None) -> torch.Tensor:
 def of_range(found: Range) -> tuple[float, int]:
     """The scale and zero point with which 0 to 255 are a range of numbers; zero is one of them.
 
-    >>> of_range(Range(0.0, 2.55, 1)), of_range(Range(-1.0, 1.0, 1))
-    ((0.01, 0), (0.00784313725490196, 128))
+    >>> of_range(Range(0.0, 127.5, 1)), of_range(Range(-63.75, 63.75, 1))
+    ((0.5, 0), (0.5, 128))
     """
     low, high = min(found.low, 0.0), max(found.high, 0.0)
     scale = max((high - low) / (MOST - LEAST), _SMALLEST)
