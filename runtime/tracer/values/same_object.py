@@ -68,7 +68,7 @@ def _flag(session: Session, a: Origin | None, b: Origin | None) -> Any:
     """Whether two are one object, computed where the trace stands."""
     found = _decide(a, b)
     if found == "unknown":
-        raise _refusal(session, "'is' compares two tuples, or other objects that cannot be changed, of which one is")
+        raise _refusal(session, "'is' compares two tensors, tuples or other objects, of which one is")
     if found != "open" or a is None or b is None:
         return found == "same"
     if isinstance(b, OneOf):
