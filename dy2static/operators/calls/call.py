@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -33,7 +34,7 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         if type(arg) is Unfit:
             what = f"{_described(f)} argument" if len(args) == 1 else "Value"
             raise TypeError(f"{what} after * must be an iterable, not {arg.kind}")
-    if session is None and not (kwargs and any(type(arg) is Unfit for arg in kwargs.values())):
+    if session is None and not (kwargs and any(type(arg) in (Unfit, Broken) for arg in kwargs.values())):
         caller = frames.local.call
         return f(*args, **kwargs) if caller is None else caller(f, args, kwargs)
     if any(name.startswith(KEYWORDS) for name in kwargs):
@@ -68,10 +69,41 @@ class Unfit:
         self.kind = unasked(value, "kind", f"{cls.__module__}.{cls.__name__}" if is_of_c else cls.__name__)
 
 
+class Broken:
+    """What stands behind two stars of a call, and raises a KeyError where it is asked for its keys. Python 3.13 takes
+    that for a name that was there already."""
+
+    def __init__(self, error: KeyError) -> None:
+        self.error = error
+
+    def raised(self, f: Any) -> Exception:
+        """What a call of ``f`` raises."""
+        if len(self.error.args) != 1 or not _takes_for_double():
+            return self.error
+        return TypeError(f"{_described(f)} got multiple values for keyword argument '{self.error.args[0]}'")
+
+
+@functools.cache
+def _takes_for_double() -> bool:
+    class Keys:
+        def keys(self) -> Any:
+            raise KeyError("k")
+
+    try:
+        dict(**Keys())  # type: ignore[dict-item]
+    except TypeError:
+        return True
+    except KeyError:
+        return False
+    return False
+
+
 def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call with the items of such dicts, once for every dict that one of them may be."""
     given: dict[str, Any] = {}
     for place, value in kwargs.items():
+        if type(value) is Broken:
+            raise value.raised(f)
         if type(value) is Unfit:
             raise TypeError(f"{_described(f)} argument after ** must be a mapping, not {value.kind}")
         if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2static.operators.calls import boundary, growing
-from dy2static.operators.calls.call import KEYWORDS, Unfit, call
+from dy2static.operators.calls.call import KEYWORDS, Broken, Unfit, call
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
@@ -165,6 +165,13 @@ def _items_of(value: Any) -> Any:
 
 def keywords(value: Any) -> Any:
     """What stands behind two stars in a call: a dict is taken apart by ``call``, once for every dict that it may be."""
+    try:
+        return _keywords(value)
+    except KeyError as error:
+        return {f"{KEYWORDS}{next(_numbers)}": Broken(error)}
+
+
+def _keywords(value: Any) -> Any:
     session = active()
     if session is None:
         return value if hasattr(value, "keys") else {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
