@@ -84,6 +84,72 @@ def test_as_eager_or_refused(value, asked, write, read, tmp_path):
         assert error.code in ("D2S213", "D2S217") or write != "none" or read != READS[0], error
 
 
+class Exchanged(torch.autograd.Function):
+    """A product whose backward gives the saved tensors themselves."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a * b).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ctx.saved_tensors[::-1]
+
+
+def of_a_sum_and_what_it_goes_on_to(x, y):
+    h = x + y
+    gh, gx = torch.autograd.grad((h.exp() + h.sin()).sum(), (h, x))
+    gh.add_(1)
+    return gx
+
+
+def of_one_tensor_twice(x, y):
+    first, second = torch.autograd.grad((x.exp() + x.sin()).sum(), (x, x))
+    first.add_(1)
+    return second
+
+
+def of_a_backward_that_gives_what_it_saved(x, y):
+    p, q = x * 1, y * 1
+    (g,) = torch.autograd.grad(Exchanged.apply(p, q), (p,))
+    g.add_(1)
+    return q * 1
+
+
+def of_that_on_a_path(x, y):
+    p, q = x * 1, y * 1
+    z = Exchanged.apply(p, q) if x.sum() > 0 else p.sum()
+    (g,) = torch.autograd.grad(z, (p,))
+    g.add_(1)
+    return q * 1
+
+
+def _through(operator):
+    def f(x, y):
+        p = x[:1] * 1
+        z = operator(p)
+        w = torch.ones_like(z)
+        (g,) = torch.autograd.grad(z, (p,), w)
+        g.add_(1)
+        return w
+
+    return f
+
+
+@pytest.mark.parametrize("function", [
+    of_a_sum_and_what_it_goes_on_to, of_one_tensor_twice, of_a_backward_that_gives_what_it_saved, of_that_on_a_path,
+    *(_through(one) for one in (
+        lambda p: p.cumsum(0), lambda p: p.cumprod(0), torch.diag, lambda p: torch.einsum("i->i", p),
+        lambda p: p.reshape(()).prod(), lambda p: p.sum(), lambda p: p + torch.zeros(1),
+    )),
+])  # fmt: skip
+def test_a_write_that_something_else_would_see_is_refused(function):
+    """Eager changes the other one, or refuses the write itself."""
+    with pytest.raises(Dy2StaticError, match="D2S222"):
+        check(function, (torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.ones(3, requires_grad=True)))
+
+
 def test_what_a_given_gradient_becomes_is_not_written():
     def f(x):
         g = torch.ones(3)

@@ -117,6 +117,6 @@ def test_two_lists_that_share_nothing(tmp_path):
     source = SOURCE.format(
         before="got, other, third = [], [], []\n    for i in range(n):\n        got.append(y)\n"
                "        other.append(y)\n        third.append(x * i)",
-        way="third[0].add_(1) if False else None", write="z = y * 1\n    third.append(z)\n    z.mul_(1)",
+        way="pass", write="z = y * 1\n    third.append(z)\n    z.mul_(1)",
         read="got[0] * 1, other[0] * 1")  # fmt: skip
     assert _judge(source, tmp_path) == "same"

@@ -29,7 +29,7 @@ def test_programs_that_once_failed(seed):
 
 @pytest.mark.parametrize(("mode", "seed"), [
     ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692), ("out", 120000504),
-    ("out", 120001311),
+    ("out", 120001311), ("hybrid", 110000081),
 ])  # fmt: skip
 def test_programs_about_one_thing_that_once_failed(mode, seed):
     _, outcome = run_mode(mode, seed)
@@ -74,8 +74,9 @@ def test_memory_whose_gradient_never_came():
     assert outcome.kind == "same", outcome.detail
 
 
-def test_memory_of_two_that_one_path_makes_views_of_one_tensor():
-    outcome = judge(Memory(120001787).source(), 120001787)
+@pytest.mark.parametrize("seed", [120001787, 140000122])
+def test_memory_programs_that_once_failed(seed):
+    outcome = judge(Memory(seed).source(), seed)
     assert outcome.kind not in FAILURES, outcome.detail
 
 

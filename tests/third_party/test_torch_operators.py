@@ -12,6 +12,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError, TraceError
+from runtime.tracer.recording.shared_gradients import _COMPUTES
 from tests.oracle import PATHS, check, copied
 
 pytest.importorskip("expecttest", reason="needs the third-party extra: pip install dy2static[third-party]")
@@ -241,3 +242,25 @@ def test_what_seeds_inside_is_refused() -> None:
     """As PyTorch's own tests call random operators."""
     with pytest.raises(TraceError, match="D2S214"):
         dy2static.to_static(lambda x: _SEEDING(torch.nn.functional.dropout, x))(torch.ones(3))
+
+
+COMPUTED = [name for name, info in OPERATORS.items() if {info.name.rpartition(".")[2], info.aten_name} & _COMPUTES
+            and info.supports_autograd and info.supports_dtype(torch.float32, "cpu")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_gradients_that_are_computed_are_memory_of_their_own(name: str) -> None:
+    """What the tracer takes for granted when the function writes to them (``shared_gradients``)."""
+    info = OPERATORS[name]
+    for sample in info.sample_inputs("cpu", torch.float32, requires_grad=True):
+        leaves = [one for one in tree_flatten([sample.input, sample.args, sample.kwargs])[0]
+                  if isinstance(one, torch.Tensor) and one.requires_grad]  # fmt: skip
+        made = tree_flatten(info(sample.input, *sample.args, **sample.kwargs))[0]
+        outputs = [one for one in made if isinstance(one, torch.Tensor) and one.requires_grad]
+        if not outputs:
+            continue
+        given = [torch.randn_like(one) for one in outputs]
+        found = [one for one in torch.autograd.grad(outputs, leaves, given, allow_unused=True) if one is not None]
+        places = [[one.untyped_storage().data_ptr() for one in tensors if one.layout is torch.strided and one.numel()]
+                  for tensors in (found, [*given, *leaves])]  # fmt: skip
+        assert len(set(places[0])) == len(places[0]) and not set(places[0]) & set(places[1])

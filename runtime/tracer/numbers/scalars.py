@@ -134,7 +134,7 @@ def computes_with_numbers(name: str, other: object) -> bool:
 
 
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-_LIBRARIES = frozenset({"datetime", "pandas", "sympy"})
+_LIBRARIES = frozenset({"datetime", "ipaddress", "pandas", "sympy"})
 _AS_PYTHON_COMPARES = (numpy.integer, numpy.bool_, numpy.float64)
 """Numbers of NumPy's that compare as Python's of their value do: a float32 would make the other one a float32."""
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operator, TensorType, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ops import aten
 from runtime.tracer.memory.storage_table import note_overlap, note_unknown_alias
 from runtime.tracer.recording.gradient_paths import reached
@@ -25,6 +27,7 @@ from runtime.tracer.values.structure import Choice
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
@@ -41,8 +44,13 @@ class Memory:
 
 _EXPANDED = Memory()
 """Among a value's memories: its elements may be one in memory (``sum`` hands on one element for all)."""
+_ANYTHING = Memory()
+"""Among a value's memories: a ``backward`` of the user's made it, which may give a tensor that something else is."""
 _REASON = "PyTorch's autograd may give both gradients as one tensor"
-_OVERLAP = "PyTorch's autograd may give a gradient whose elements are one in memory"
+_ALONE = {
+    _EXPANDED: "PyTorch's autograd may give a gradient whose elements are one in memory",
+    _ANYTHING: "a custom autograd function may give a gradient that is another tensor as well",
+}
 
 
 def note(
@@ -58,13 +66,13 @@ def note(
     known = [(session.info(grad).storage, memories) for _, grad, memories in begin if grad is not None]
     for tensor, result in zip(wanted, results):
         made = result.options[0] if isinstance(result, Choice) else result
-        memories = _gradient(found.get(session.read(tensor), [])).memories
+        memories = found.get(session.read(tensor), frozenset())
         storage = session.info(made).storage
         for other, its in known:
-            if any(_meet(one, another) for one in memories for another in its if _EXPANDED not in (one, another)):
+            if any(_meet(one, another) for one in memories - _ALONE.keys() for another in its - _ALONE.keys()):
                 note_unknown_alias(storage, other, _REASON, session.location())
-        if _EXPANDED in memories:
-            note_overlap(storage, _OVERLAP)
+        for one in memories & _ALONE.keys():
+            note_overlap(storage, _ALONE[one])
         known.append((storage, memories))
 
 
@@ -95,27 +103,29 @@ def _gradient(shares: list[_Share]) -> _Share:
 
 def _walked(
     session: Session, begin: Sequence[tuple[Variable, frozenset[Memory]]], stops: Sequence[Variable]
-) -> dict[Variable, list[_Share]]:
-    """What each value's gradient is made of."""
+) -> dict[Variable, frozenset[Memory]]:
+    """The memories of each value's gradient: of a sum the same ones, whoever asks."""
     paths = reached(session, [var for var, _ in begin], stops)
     found: dict[Variable, list[_Share]] = {}
+    whole: dict[Variable, _Share] = {}
     for var, memories in begin:
         found.setdefault(var, []).append(_Share(memories, True))
     for scope in session.scope.chain():
         for op in reversed(scope.block.ops):
-            there = [_gradient(found[out]) for out in op.outputs if out in found]
+            whole.update((out, _gradient(found[out])) for out in op.outputs if out in found)
+            there = [whole[out] for out in op.outputs if out in found]
             if there and (op in paths.through or op.blocks or not op.name.startswith("aten.")):
                 given = frozenset[Memory]().union(*(one.memories for one in there))
                 for var, share in _handed_on(op, _Share(given, all(one.certain for one in there))):
                     if var in paths.found:
                         found.setdefault(var, []).append(share)
-    return found
+    return {var: (whole[var] if var in whole else _gradient(shares)).memories for var, shares in found.items()}
 
 
 def _handed_on(op: Operator, given: _Share) -> Iterator[tuple[Variable, _Share]]:
     """What an Operator contributes to the gradients of what it reads."""
     if op.blocks or not op.name.startswith("aten."):
-        own = Memory()  # what is inside may give one tensor for several
+        own = _ANYTHING if _is_users(op) else Memory()  # what is inside may give one tensor for several
         for var in {*op.inputs, *(var for block in op.blocks for var in block.captures())}:
             yield var, _Share(given.memories | {own}, False)
         return
@@ -126,12 +136,18 @@ def _handed_on(op: Operator, given: _Share) -> Iterator[tuple[Variable, _Share]]
         for place, var in enumerate(_tensors(value)):
             memories = given.memories
             if packet in ("cat", "concat", "stack", "hstack", "vstack"):
-                memories = frozenset(Memory(one, op, place) if one is not _EXPANDED else one for one in memories)
+                memories = frozenset(one if one in _ALONE else Memory(one, op, place) for one in memories)
             elif packet in _COMPUTES or not _hands_on(op, packet, name, var, bound):
                 memories = frozenset({Memory()})
             elif packet in ("sum", "expand", "expand_as"):
                 memories |= {_EXPANDED}
             yield var, _Share(memories, certain)
+
+
+def _is_users(op: Operator) -> bool:
+    """Whether a backward of the user's is in an Operator, or may be."""
+    inside = (inner for block in op.blocks for inner in block.walk())
+    return any(flow_of(one).kind is Kind.FUNCTION for one in (op, *inside))
 
 
 def _hands_on(op: Operator, packet: str, name: str, var: Variable, bound: dict[str, Any]) -> bool:
@@ -163,15 +179,15 @@ def _tensors(value: Any) -> Iterator[Variable]:
 
 
 _COMPUTES = frozenset(
-    "mul div true_divide floor_divide mm bmm mv dot vdot matmul inner outer einsum tensordot conv1d conv2d conv3d "
+    "mul div true_divide floor_divide mm bmm mv dot vdot matmul inner outer tensordot conv1d conv2d conv3d "
     "conv_transpose1d conv_transpose2d conv_transpose3d convolution exp exp2 expm1 log log2 log10 log1p pow square "
     "sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid logsigmoid softplus softmax _softmax "
     "log_softmax _log_softmax logsumexp relu gelu silu mish elu selu celu leaky_relu hardtanh relu6 neg abs "
     "reciprocal erf erfc where maximum minimum max min amax amin norm linalg_vector_norm linalg_norm mean var std "
-    "prod cumsum cumprod layer_norm native_layer_norm group_norm batch_norm native_batch_norm rms_norm clamp clip "
+    "layer_norm native_layer_norm group_norm batch_norm native_batch_norm rms_norm clamp clip "
     "select slice index index_select gather take embedding scaled_dot_product_attention mse_loss l1_loss "
     "smooth_l1_loss huber_loss nll_loss nll_loss_nd cross_entropy_loss binary_cross_entropy "
-    "binary_cross_entropy_with_logits hypot sign flip roll tril triu diag unbind split chunk "
+    "binary_cross_entropy_with_logits hypot sign flip roll tril triu unbind split chunk "
     "split_with_sizes lerp logaddexp cosine_similarity dist cdist".split()
 )
 """Operators whose gradients are computed, each by itself; of any other one it is not known."""
