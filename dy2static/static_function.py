@@ -35,6 +35,7 @@ from dy2static.specialization import Specialization
 from dy2static.subject import Subject
 from runtime import torch_internals
 from runtime.calling import Compiled, compiled
+from runtime.calling.executors import executor
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
@@ -222,7 +223,7 @@ class StaticFunction:
         What is around a part may write to what it was given, or gave, before backward: PyTorch's autograd then says and
         does what it does in eager. The node of a Program may have kept other tensors.
         """
-        exact = self.backend == "interpreter" or part.pieces.writes
+        exact = executor(self.backend).exact or part.pieces.writes
         made = StaticFunction(
             part.function, instance=part.instance, build_strategy=self.build_strategy, backend=self.backend,
             full_graph=False, autograd="eager" if exact else self.autograd,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dy2static.cache_key import Key
+from runtime.calling.executors import executor
 from runtime.errors import ConversionError, Dy2StaticError
 from runtime.ir import Location
 from runtime.ir.flow import Kind
@@ -25,10 +26,10 @@ CALLS = 4
 """One more of each for so many calls that were answered by Programs which were there."""
 KINDS = 256
 """So many verdicts are remembered."""
-FEW_OPERATORS = {"interpreter": 24}
-"""By backend: a part without branches and loops that has fewer Operators is quicker without a Program."""
+FEW_EXACT = 24
+"""A part without branches and loops that has fewer Operators is quicker without a Program, run one by one ..."""
 FEW = 6
-"""The same for backends that compile."""
+"""... and run by an executor that compiles."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def is_final(error: BaseException) -> bool:
 
 def is_small(program: Program, backend: str) -> bool:
     """Whether a Program gains nothing: it has no branch and no loop, and few Operators."""
-    least = FEW_OPERATORS.get(backend, FEW)
+    least = FEW_EXACT if executor(backend).exact else FEW
     count = 0
     for op in program.block.walk():
         if flow_of(op).kind not in (Kind.PLAIN, Kind.INLINE):

@@ -235,7 +235,6 @@ def test_runtime_imports_without_the_converter_and_its_libraries() -> None:
 
 BY_NAME: dict[str, set[str]] = {
     # Each is about exactly that operator.
-    "runtime/passes/constants.py": {"cond"},  # of a branch whose flag is known one Block is left
     "runtime/passes/scan.py": {"while_loop"},  # a while_loop becomes a scan
     # About writes to memory, and not about how Blocks run.
     "runtime/autodiff/forward.py": {"update"},

@@ -1,31 +1,47 @@
-"""The executors, by the name of their backend: what makes a Program runnable."""
+"""The executors, by the name of their backend: what makes a Program runnable, and what depends on which one it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from runtime import kernels, native
 from runtime.executor.executable import Executable, compile_program
-
-EXECUTORS: dict[str, Callable[..., Executable]] = {
-    "interpreter": compile_program, "c": native.compile_program, "auto": compile_program,
-    "cuda": kernels.compile_program,
-}  # fmt: skip
-"""Backend -> a function with the signature of ``compile_program``. All others are held against the interpreter."""
-
-SUCCESSORS: dict[str, Callable[..., native.NativeExecutable]] = {"auto": native.compile_now}
-"""Backend -> what takes over after some calls (``takeover``)."""
+from runtime.executor.limited import compile_limited
 
 
-def executor(backend: str) -> Callable[..., Executable]:
-    """What makes Programs runnable for a backend. Errors raised: ValueError for an unknown one, with those there are.
+@dataclass(frozen=True)
+class Executor:
+    """What runs Programs under one backend's name; all others are held against the interpreter.
 
-    >>> executor("interpreter") is compile_program
-    True
+    compile: Makes a Program runnable; has the signature of ``compile_program``. successor: What takes over after some
+    calls (``takeover``). limited: Makes one runnable that keeps to ``limits``. exact: Whether it calls eager's
+    operators one by one: it has eager's bits, and a call costs it about what it costs eager.
+    """
+
+    compile: Callable[..., Executable]
+    successor: Callable[..., native.NativeExecutable] | None = None
+    limited: Callable[..., Executable] | None = None
+    exact: bool = False
+
+
+EXECUTORS = {
+    "interpreter": Executor(compile_program, limited=compile_limited, exact=True),
+    "c": Executor(native.compile_program),
+    "auto": Executor(compile_program, successor=native.compile_now),
+    "cuda": Executor(kernels.compile_program),
+}
+
+
+def executor(backend: str) -> Executor:
+    """What runs the Programs of a backend. Errors raised: ValueError for an unknown one, with those there are.
+
+    >>> executor("interpreter").exact, executor("c").exact
+    (True, False)
     """
     if backend not in EXECUTORS:
         raise ValueError(f"there is no backend {backend!r}; available: {', '.join(map(repr, EXECUTORS))}")
     return EXECUTORS[backend]
 
 
-__all__ = ["EXECUTORS", "SUCCESSORS", "executor"]
+__all__ = ["EXECUTORS", "Executor", "executor"]

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.autodiff import Runner
-from runtime.calling.executors import SUCCESSORS, executor
+from runtime.calling.executors import executor
 from runtime.calling.takeover import AfterSomeCalls
-from runtime.executor.limited import compile_limited
 from runtime.executor.limits import Limits
 from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
@@ -28,7 +27,7 @@ class Options:
     Python's own. views: Positions of results that are built elsewhere, and pass no gradient. eager_autograd: Whether
     it always runs under torch's autograd, operator by operator. strategy: Which passes it goes through, and where the
     executor writes results. functions: What its ``py_func`` Operators call, by name. limits: What a run may ask of the
-    process; only the interpreter keeps to them.
+    process; an executor that does not keep to them takes none.
     """
 
     backend: str = "interpreter"
@@ -44,7 +43,7 @@ def prepare(program: Program, options: Options) -> Runner:
     """Rewrite a Program in place by the passes, and make it runnable, with gradients.
 
     Raises:
-        ValueError: A backend that does not exist.
+        ValueError: A backend that does not exist, or limits for one that does not keep to them.
         ProgramError: A pass broke the Program (where passes are verified).
     """
     strategy = options.strategy
@@ -55,15 +54,18 @@ def prepare(program: Program, options: Options) -> Runner:
                     strategy.enable_addto, strategy.memory_optimize)  # fmt: skip
     if memory != USUAL:
         given["memory"] = memory
-    compiled: Any = functools.partial(executor(options.backend), **given)
+    chosen_executor = executor(options.backend)
+    compiled: Any = functools.partial(chosen_executor.compile, **given)
     if options.limits is not None:
-        compiled = functools.partial(compile_limited, limits=options.limits, **given)
-    later = SUCCESSORS.get(options.backend)
+        if chosen_executor.limited is None:
+            raise ValueError(f"backend {options.backend!r} keeps to no limits")
+        compiled = functools.partial(chosen_executor.limited, limits=options.limits, **given)
+    later = chosen_executor.successor
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
     return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
                   unwatched=PassManager(chosen_unwatched(strategy)),
-                  interpreted=options.backend == "interpreter")  # fmt: skip
+                  interpreted=chosen_executor.exact)  # fmt: skip
 
 
 __all__ = ["Options", "prepare"]

@@ -77,6 +77,11 @@ def no_decision(op: Operator) -> Sequence[Operand]:
     return ()
 
 
+def run_tells(op: Operator) -> int | None:
+    """The Block taken of an operator that is no branch, and of a branch on something that only running it tells."""
+    return None
+
+
 def not_told(op: Operator) -> First | None:
     """The first test of an operator that is no loop, and of a loop that only running it tells of."""
     return None
@@ -88,8 +93,8 @@ class Flow:
 
     The last name is that of all further Blocks. ``dropping`` is called before ports are taken out of an Operator, for
     attributes that count them. ``decides`` gives the values that say which Block runs, or whether one runs again:
-    a branch or loop must have it. ``first`` gives for a loop what says whether it has an iteration; None where only
-    running it tells, or where it has none.
+    a branch or loop must have it. ``taken`` gives for a branch the position of the Block that surely runs, and
+    ``first`` for a loop what says whether it has an iteration; None where only running it tells, or where it has none.
     """
 
     kind: Kind = Kind.PLAIN
@@ -98,6 +103,7 @@ class Flow:
     dropping: Callable[[Operator, Sequence[Port]], None] = nothing_more
     decides: Callable[[Operator], Sequence[Operand]] = no_decision
     first: Callable[[Operator], First | None] = not_told
+    taken: Callable[[Operator], int | None] = run_tells
 
     def __post_init__(self) -> None:
         if self.is_path and self.decides is no_decision:

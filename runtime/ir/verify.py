@@ -30,18 +30,20 @@ from runtime.ir.variable import UNDEF, Variable
 _NEIGHBOURS = 2
 
 
-def verify(program: Program, results_used: Collection[int] | None = None) -> None:
+def verify(program: Program, results_used: Collection[int] | None = None, *, live: bool = False) -> None:
     """Check a Program. Errors raised: ProgramError naming the rule that is broken, and where.
 
     ``results_used`` are results that the caller needs though they are neither in the output nor written: with it, every
-    result must be needed. A Program alone does not know what else its caller does with them.
+    result must be needed. A Program alone does not know what else its caller does with them. ``live``: operands may be
+    objects of this process, such as the caller's random generators, which no file holds.
     """
-    _Verifier(program, results_used).run()
+    _Verifier(program, results_used, live).run()
 
 
 class _Verifier:
-    def __init__(self, program: Program, results_used: Collection[int] | None) -> None:
+    def __init__(self, program: Program, results_used: Collection[int] | None, live: bool) -> None:
         self.program = program
+        self.live = live
         self.results_used = results_used
         self.names: dict[str, Variable] = {}
         self.visible: set[int] = set()
@@ -160,7 +162,7 @@ class _Verifier:
         for leaf in _constants(value):
             if leaf is UNDEF:
                 site.fail("undef", "undef may only be yielded")
-            if spell_constant(leaf) is None:
+            if not self.live and spell_constant(leaf) is None:
                 kind = type(leaf)
                 site.fail("operand", f"an object of type {kind.__module__}.{kind.__qualname__} is no operand")
 

@@ -20,7 +20,7 @@ from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.inference import common, type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import Type
-from runtime.ir.variable import UNDEF, Operand
+from runtime.ir.variable import UNDEF, Operand, Variable
 from runtime.ops.arity import (
     check_args,
     check_attrs,
@@ -53,6 +53,10 @@ def decides(op: Operator) -> Sequence[Operand]:
     return op.args[:1]
 
 
+def _taken(op: Operator) -> int | None:
+    return None if isinstance(op.args[0], Variable) else 0 if op.args[0] else 1
+
+
 def infer(op: Operator) -> list[Type | None]:
     """What all paths give, those left out that give nothing."""
     columns = zip(*(block.yields for block in op.blocks))
@@ -62,6 +66,6 @@ def infer(op: Operator) -> list[Type | None]:
 DEFINITION = OpDefinition(
     "cond", "Run the first block if the flag is true, else the second.", verify=_verify, infer=infer,
     undef_yields=True,
-    flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports, decides=decides),
+    flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports, decides=decides, taken=_taken),
     raises=lambda op: not is_truth(op.args[0]),
 )

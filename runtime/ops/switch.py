@@ -29,7 +29,13 @@ def _ports(op: Operator) -> list[Port]:
     return [Port(yields=(position,) * len(op.blocks), output=position) for position in range(len(op.outputs))]
 
 
+def _taken(op: Operator) -> int | None:
+    index, count = op.args[0], len(op.blocks)
+    return index % count if isinstance(index, int) and -count <= index < count else None
+
+
 DEFINITION = OpDefinition(
     "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, infer=infer,
-    undef_yields=True, flow=Flow(Kind.BRANCH, ("block {}",), _ports, decides=decides), raises=lambda op: True,
+    undef_yields=True, flow=Flow(Kind.BRANCH, ("block {}",), _ports, decides=decides, taken=_taken),
+    raises=lambda op: _taken(op) is None,
 )

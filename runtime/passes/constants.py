@@ -60,9 +60,10 @@ def _block(block: Block, known: dict[Variable, Operand]) -> int:
 
 def _taken(op: Operator) -> Block | None:
     """The Block of a branch that surely runs."""
-    if op.name != "cond" or isinstance(op.args[0], Variable):
+    position = definition_of(op.name).flow.taken(op)
+    if position is None:
         return None
-    block = op.blocks[0 if op.args[0] else 1]
+    block = op.blocks[position]
     return None if any(value is UNDEF for value in block.yields) else block
 
 

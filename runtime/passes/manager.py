@@ -68,8 +68,8 @@ class PassManager:
 
     Args:
         passes: The passes.
-        verify: Whether the Program is verified after each pass that changed it; by default, whether the environment
-            variable ``DY2STATIC_VERIFY_PASSES`` is set.
+        verify: Whether the Program is verified, and again after each pass that changed it; by default, whether the
+            environment variable ``DY2STATIC_VERIFY_PASSES`` is set.
         dump: Called with a name and the Program before the first pass and after each that changed it. By default it is
             written to files of the folder that ``DY2STATIC_DUMP_PASSES`` names, if it does.
     """
@@ -84,10 +84,11 @@ class PassManager:
         """Rewrite a Program in place.
 
         Raises:
-            ProgramError: A pass left a Program that breaks the rules (only where it is verified).
+            ProgramError: The Program breaks the rules, or a pass left one that does (only where it is verified).
         """
         report = Report()
-        verified = self._verify and _holds(program)
+        if self._verify:
+            verify(program, live=True)
         if self._dump is not None:
             self._dump("0.before", program)
         count = _operators(program)
@@ -96,25 +97,16 @@ class PassManager:
             after = _operators(program) if changes else count
             report.applied.append(Applied(one.name, changes, count, after))
             count = after
-            if changes and verified:
+            if changes and self._verify:
                 _hold(program, one)
             if changes and self._dump is not None:
                 self._dump(f"{number}.{one.name}", program)
         return report
 
 
-def _holds(program: Program) -> bool:
-    """Whether a Program keeps the rules; what a trace leaves may not (a view that only may be one is written)."""
-    try:
-        verify(program)
-    except ProgramError:
-        return False
-    return True
-
-
 def _hold(program: Program, one: Pass) -> None:
     try:
-        verify(program)
+        verify(program, live=True)
     except ProgramError as error:
         raise ProgramError(f"the pass {one.name!r} broke the Program: {error.summary}") from error
 

@@ -86,7 +86,7 @@ def _run(rewrite: Rewrite, name: str, program: Program) -> int:
         for part in ("block", "inputs", "params", "output", "writes", "assumes"):
             setattr(program, part, getattr(made, part))
     try:
-        verify(program)
+        verify(program, live=True)
     except ProgramError as error:
         raise ProgramError(f"the pass {name!r} broke the Program: {error.summary}", location=error.location) from error
     return 1

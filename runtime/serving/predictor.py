@@ -17,6 +17,7 @@ import torch
 from runtime.calling import Options, prepare
 from runtime.calling.backends import choose_backend
 from runtime.calling.callee import taken
+from runtime.calling.executors import executor
 from runtime.calling.takeover import TAKE_OVER
 from runtime.errors import SignatureError, StorageError
 from runtime.export.inference import variant_for_inference
@@ -84,7 +85,7 @@ class Predictor:
         self._lock = threading.Condition()
         self._running = 0
         self._closed = False
-        for _ in range(TAKE_OVER + 1 if backend == "auto" else 1):
+        for _ in range(TAKE_OVER + 1 if executor(backend).successor else 1):
             for one in [] if warm_up is None else [warm_up] if isinstance(warm_up, Mapping) else warm_up:
                 self._run(self._ports.take(one))
         self._counters = Counters()

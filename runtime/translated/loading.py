@@ -11,6 +11,7 @@ import torch
 
 from runtime.autodiff import choose_autograd
 from runtime.calling.backends import choose_backend
+from runtime.calling.executors import executor
 from runtime.executor.limits import Limits
 from runtime.storage.files import read_artefact, read_state, write_artefact
 from runtime.storage.metadata import checked_metadata
@@ -47,7 +48,7 @@ def load(
     if limits is not None and not isinstance(limits, Limits):
         raise TypeError(f"limits takes Limits(...), not {limits!r}")
     chosen = choose_backend(backend if limits is None or backend is not None else "interpreter")
-    if limits is not None and chosen != "interpreter":
+    if limits is not None and executor(chosen).limited is None:
         raise ValueError(f"limits are kept by the interpreter alone, not by backend {chosen!r}; leave one of them out")
     most = None if limits is None else limits.max_bytes
     return TranslatedLayer(read_artefact(path, allow, device, most), autograd, limits, chosen)

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -61,12 +62,12 @@ def _run(case: Case, backend: str) -> list[BlockRuns]:
 @contextmanager
 def _counting(backend: str) -> Iterator[None]:
     """Programs made in the block count the runs of their Blocks."""
-    compile_program = EXECUTORS[backend]
+    executor = EXECUTORS[backend]
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        return compile_program(*args, coverage=True, **kwargs)
+        return executor.compile(*args, coverage=True, **kwargs)
 
-    with mock.patch.dict(EXECUTORS, {backend: compiled}):
+    with mock.patch.dict(EXECUTORS, {backend: replace(executor, compile=compiled)}):
         yield
 
 

@@ -281,6 +281,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     name = unasked(f, "__qualname__", "a function")
     _require_pure(session, name, count, held)
     known[key] = (scopes[0], value, (args, kwargs))
+    session.objects.kept[id(value)] = value
     return value
 
 

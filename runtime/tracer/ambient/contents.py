@@ -76,6 +76,8 @@ def inner(value: Any) -> list[Any]:
     """What ``value`` reads from: the iterators that a ``zip`` advances, what a weak reference refers to."""
     if isinstance(value, weakref.ref):
         return [value()]
+    if isinstance(value, numpy.ndarray):
+        return value.ravel().tolist() if value.dtype.hasobject else []
     if type(value) in _OVER_ITERATORS:
         return [part for part in parts(value) if is_iterator(part)]
     if isinstance(value, types.GeneratorType) and value.gi_frame is not None:

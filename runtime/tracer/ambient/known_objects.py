@@ -25,6 +25,8 @@ class KnownObjects(SessionPart):
     """Those copies: the same numbers, by identity."""
     created: dict[int, Any] = state(ITEMS, dict)
     """Objects, other than containers, that were made while tracing."""
+    kept: dict[int, Any] = state(ITEMS, dict)
+    """What later calls are given again, by identity: results of cached functions."""
     constructing: set[int] = state(ITEMS, set)
     """Objects whose ``__init__`` is being traced, by identity."""
     hung: dict[int, tuple[torch.Tensor, set[str]]] = state(DEEP, dict)

@@ -110,7 +110,8 @@ class Merged:
     def _is_new(self, value: Any) -> bool:
         key = id(value)
         session = self._session
-        if key in self._old or key in session.objects.externals or key in session.containers.hidden:
+        known = (self._old, self._objects, session.objects.externals, session.containers.hidden)
+        if any(key in one for one in known):
             return False
         return not held.is_held(session, value)
 
@@ -193,7 +194,8 @@ def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int
     ``old``, ``objects``: containers and everything else that was there before."""
     owner = id(place.owner)
     if place.kind == "content":
-        return owner not in old and owner not in session.objects.externals and not held.is_held(session, place.owner)
+        before = owner in old or owner in objects or owner in session.objects.externals
+        return not before and not held.is_held(session, place.owner)
     return owner not in objects and (owner in session.objects.created or isinstance(place.owner, CellType))
 
 

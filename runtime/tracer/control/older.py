@@ -7,7 +7,7 @@ the caller's when it was read.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -23,10 +23,13 @@ from runtime.tracer.values.structure import Choice, DictContent, Growing, ListCo
 from runtime.tracer.values.unjournaled import NOTHING
 
 _LEAVES = (
-    torch.Tensor, torch.nn.Module, str, bytes, int, float, complex, type, type(None), ModuleType, Session, Scope,
-    Staged, Block, Operator, Variable, Growing,
+    torch.Tensor, str, bytes, int, float, complex, type(None), Session, Scope, Staged, Block, Operator, Variable,
+    Growing,
 )  # fmt: skip
 """What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
+_LARGE = (torch.nn.Module, type, ModuleType)
+"""What may hold half the process: only those that the trace made are looked into. What is read of others is noted as
+the caller's when it is read."""
 _WITH_ITEMS = (list, dict, set, deque, tuple, frozenset)
 _PYTHONS = (*_WITH_ITEMS, defaultdict, ListContent, DictContent)
 """Classes that have items, and no attributes."""
@@ -36,14 +39,16 @@ def older(
     session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = (),
     objects: set[int] | None = None,
 ) -> frozenset[int]:  # fmt: skip
-    """Identities of the lists, dicts, sets and deques reachable from functions' closures and from some values.
+    """Identities of the lists, dicts, sets and deques that there are before a construct: those reachable from its
+    functions' closures, from some values, and from what the trace has met, made or stored to.
 
     ``objects`` gets those of everything else, closure cells included. They are valid while the construct is traced:
     its entry values and the journal keep those objects alive.
     """
     found: set[int] = set()
     seen: set[int] = set()
-    todo: list[Any] = [*functions, *values, *(owner for owner, _ in session.objects.externals.values())]
+    made = session.objects.created.keys() | session.code.given_classes.keys()
+    todo: list[Any] = [*functions, *values, *_known(session)]
     leaves: dict[type, bool] = {}
     while todo:
         value = todo.pop()
@@ -54,6 +59,12 @@ def older(
         if leaf or id(value) in seen:
             continue
         seen.add(id(value))
+        if id(kind) in made:
+            todo.append(kind)
+        if isinstance(value, _LARGE):
+            if id(value) in made:
+                todo += vars(value).values()
+            continue
         if kind in NOTHING and not value and id(value) not in session.containers.hidden:
             found.add(id(value))
             continue
@@ -84,3 +95,16 @@ def older(
     if objects is not None:
         objects |= seen
     return frozenset(found)
+
+
+def _known(session: Session) -> Iterator[Any]:
+    """What the trace knows by itself: the caller's objects, those that it made or keeps, the owners of what was stored,
+    what hangs on tensors."""
+    yield from (owner for owner, _ in session.objects.externals.values())
+    yield from session.objects.created.values()
+    yield from session.objects.kept.values()
+    yield from session.code.given_classes.values()
+    for frame in session.journal.frames:
+        yield from (place.owner for place in frame)
+    for tensor, names in session.objects.hung.values():
+        yield from (tensor.__dict__.get(name) for name in names)

@@ -11,13 +11,17 @@ container that only the marker in the first one, ``Several``, refers to.
 
 from __future__ import annotations
 
+import contextvars
 import functools
+import gc
 import types
+import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy
 import torch
 
 from runtime.tracer.ambient import contents, objects, shown, state
@@ -350,6 +354,8 @@ class Leaving:
 _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)
 
 
+_HOLDERS = (types.MappingProxyType, type(functools.lru_cache(id)))
+"""Classes of C's whose objects refer to containers of users, and to nothing that leads elsewhere."""
 _MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())))
 """Iterators that would give what they have left in a list made for it, which is nobody's."""
 
@@ -378,9 +384,19 @@ def opaque_parts(value: Any) -> Iterator[Any]:
             yield from contents.parts(value)
     elif isinstance(value, frozenset):
         yield from value
+    elif isinstance(value, _HOLDERS):
+        yield from gc.get_referents(value)
+    elif isinstance(value, weakref.ref):
+        yield value()
+    elif isinstance(value, contextvars.ContextVar):
+        yield value.get(None)
+    elif isinstance(value, numpy.ndarray):
+        yield from contents.inner(value)
     elif has_unasked(value, "__dict__") or objects.is_simple(type(value)):
         if type(value).__module__.partition(".")[0] not in ("runtime", "dy2static"):
             yield from objects.attributes(value).values()
+            if isinstance(value, BaseException):
+                yield from value.args
 
 
 __all__ = [

@@ -36,9 +36,11 @@ _CONTAINERS = (list, dict, set, deque)
 NOTHING: dict[type, Any] = {list: [], deque: [], dict: {}, OrderedDict: {}, set: frozenset()}
 """The content of an empty container, by its class."""
 _OPAQUE = (
-    torch.Tensor, torch.nn.Module, type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, float, complex,
-    type(None), types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
+    torch.Tensor, types.BuiltinFunctionType, str, bytes, int, float, complex, type(None), types.CodeType,
+    types.FrameType, torch.dtype, torch.device, torch.Generator,
 )  # fmt: skip
+_LARGE_KINDS = (torch.nn.Module, type, types.ModuleType)
+"""Only those that the trace made are looked into, for what they hold: their own attributes are journaled."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ def picture(session: Session) -> Picture:
         if known or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
             continue
         seen.add(id(value))
+        if isinstance(value, _LARGE_KINDS):
+            if depth < _DEPTH and id(value) in session.objects.created:
+                todo += [(item, depth + 1) for item in vars(value).values()]
+            continue
         inner = _items(value)
         if inner is None:
             continue
@@ -180,6 +186,8 @@ def _roots(session: Session) -> Iterator[Any]:
     for external, _ in list(session.objects.externals.values()):
         if isinstance(external, _CONTAINERS):
             yield external
+    for tensor, names in session.objects.hung.values():
+        yield from (tensor.__dict__.get(name) for name in names)
 
 
 @functools.cache
@@ -205,22 +213,18 @@ def _items(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return ()
     if isinstance(value, types.FunctionType):
-        return [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
+        return [*contents.cells_of(value), *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     if isinstance(value, types.MethodType):
         return [value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     if contents.state_of(value) is not None or isinstance(value, weakref.ref):
         return contents.inner(value)
-    return list(value.__dict__.values()) if type(unasked(value, "__dict__")) is dict else None
+    return list(containers.opaque_parts(value)) or ([] if _has_namespace(value) else None)
 
 
-def _is_full(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018  # raises where the name is not bound yet
-    except ValueError:
-        return False
-    return True
+def _has_namespace(value: Any) -> bool:
+    return type(unasked(value, "__dict__")) is dict
 
 
 def _content(value: Any) -> Any:
@@ -233,7 +237,7 @@ def _content(value: Any) -> Any:
         return _State(state)
     if isinstance(value, _CONTAINERS):
         return Place("content", value).get()
-    return dict(value.__dict__)
+    return dict(value.__dict__) if _has_namespace(value) else None
 
 
 def _same(before: Any, after: Any) -> bool:

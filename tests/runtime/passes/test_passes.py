@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from runtime.errors import ProgramError
 from runtime.executor import compile_program
 from runtime.ir.parser import parse_program
 from runtime.ir.printer import print_program
@@ -120,6 +121,19 @@ return %y as $0
 %r : f32[2] = aten.relu.default(%x)
 return %r as $0
 """, id="a branch that is known"),
+    pytest.param(constants.PASS, """
+%y : f32[2] = switch(-1) {
+  raise("no") attrs {exception: "ValueError"}
+  yield undef
+} {
+  %r : f32[2] = aten.relu.default(%x)
+  yield %r
+}
+return %y as $0
+""", """
+%r : f32[2] = aten.relu.default(%x)
+return %r as $0
+""", id="one of several that is known"),
     pytest.param(common_subexpressions.PASS, """
 %a : int = scalar.add(%n, 1)
 %y : int = cond(%c) {
@@ -248,6 +262,22 @@ def test_running_all_again_changes_nothing(one, before, after):
         pass
     once = print_program(program)
     assert manager.run(program).changes == 0 and print_program(program) == once
+
+
+def test_a_branch_that_raises_stays():
+    before = "%y : f32[2] = switch(2) {\n  yield %x\n} {\n  yield %x\n}\nreturn %y as $0\n"
+    program = parse_program(text(before))
+    PassManager(DEFAULT, verify=True).run(program)
+    assert print_program(program) == text(before)
+    with pytest.raises(IndexError, match="list index out of range"):
+        compile_program(program).run([torch.ones(2), torch.tensor(True), torch.tensor(1)], [])
+
+
+def test_a_program_that_is_broken_before_is_no_fault_of_a_pass():
+    program = parse_program(text(CASES[0].values[1]))
+    program.block.ops.clear()
+    with pytest.raises(ProgramError, match="] rule 'dominance'"):
+        PassManager(DEFAULT, verify=True).run(program)
 
 
 def test_the_report_says_what_each_pass_did():
