@@ -265,7 +265,15 @@ def test_running_all_again_changes_nothing(one, before, after):
 
 
 def test_a_branch_that_raises_stays():
-    before = "%y : f32[2] = switch(2) {\n  yield %x\n} {\n  yield %x\n}\nreturn %y as $0\n"
+    before = """
+%r : f32[2] = aten.relu.default(%x)
+%y : f32[2] = switch(2) {
+  yield %x
+} {
+  yield %r
+}
+return %y as $0
+"""
     program = parse_program(text(before))
     PassManager(DEFAULT, verify=True).run(program)
     assert print_program(program) == text(before)
