@@ -275,7 +275,7 @@ def test_a_branch_that_raises_stays():
 return %y as $0
 """
     program = parse_program(text(before))
-    PassManager(DEFAULT, verify=True).run(program)
+    PassManager([constants.PASS], verify=True).run(program)
     assert print_program(program) == text(before)
     with pytest.raises(IndexError, match="list index out of range"):
         compile_program(program).run([torch.ones(2), torch.tensor(True), torch.tensor(1)], [])
