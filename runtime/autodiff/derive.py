@@ -16,7 +16,7 @@ from runtime.autodiff import replay
 from runtime.autodiff.activity import as_operand, is_known
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
-from runtime.autodiff.memory_reads import of_memory
+from runtime.autodiff.memory_reads import of_memory, shown
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
 from runtime.autodiff.tape import Grad, Grads, Segment, Tape
@@ -109,6 +109,8 @@ def derive(
     """
     if of_memory(program):
         raise NotDifferentiable("as_strided of what a branch or loop may give")
+    if shown(program, skip):
+        raise NotDifferentiable("a result that may be a view on a path")
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))

@@ -72,10 +72,15 @@ class PassManager:
             environment variable ``DY2STATIC_VERIFY_PASSES`` is set.
         dump: Called with a name and the Program before the first pass and after each that changed it. By default it is
             written to files of the folder that ``DY2STATIC_DUMP_PASSES`` names, if it does.
+        halves: Whether it is given halves of derivatives. Where a branch gives tensors of other sizes, the types in
+            the half of the other path may say the wrong ones: such a half is not verified.
     """
 
-    def __init__(self, passes: Sequence[Pass], *, verify: bool | None = None, dump: Dump | None = None) -> None:
+    def __init__(
+        self, passes: Sequence[Pass], *, verify: bool | None = None, dump: Dump | None = None, halves: bool = False
+    ) -> None:
         self.passes = tuple(passes)
+        self._halves = halves
         self._verify = bool(os.environ.get(_VERIFY)) if verify is None else verify
         folder = os.environ.get(_DUMP)
         self._dump = _into(Path(folder)) if dump is None and folder else dump
@@ -87,7 +92,8 @@ class PassManager:
             ProgramError: The Program breaks the rules, or a pass left one that does (only where it is verified).
         """
         report = Report()
-        if self._verify:
+        verified = self._verify and (not self._halves or _holds(program))
+        if verified:
             verify(program, live=True)
         if self._dump is not None:
             self._dump("0.before", program)
@@ -97,11 +103,19 @@ class PassManager:
             after = _operators(program) if changes else count
             report.applied.append(Applied(one.name, changes, count, after))
             count = after
-            if changes and self._verify:
+            if changes and verified:
                 _hold(program, one)
             if changes and self._dump is not None:
                 self._dump(f"{number}.{one.name}", program)
         return report
+
+
+def _holds(program: Program) -> bool:
+    try:
+        verify(program, live=True)
+    except ProgramError:
+        return False
+    return True
 
 
 def _hold(program: Program, one: Pass) -> None:

@@ -168,9 +168,12 @@ class Outputs:
         info = session.info(value)
         nonwritable_views.require_returnable(session, info)
         gone = info.storage.origin is None and gradients.is_used_up(session, value)
-        leaf = self.leaf(backward.without_graph(session, value) if gone else session.read(value))
         origin = info.storage.origin
         own = session.inputs.own_variable(value)
+        var = backward.without_graph(session, value) if gone else session.read(value)
+        if own is None and origin is None and not gone and info.storage.aliases:
+            var = aliases.of_roots(session, info, var, session.type_of(session.fake(value)))
+        leaf = self.leaf(var)
         if own is None and origin is None:
             self._require_no_start(value, info)
             leaf_gradients.require_none(session, value)

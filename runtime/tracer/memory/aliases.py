@@ -109,6 +109,34 @@ def few_roots(info: TensorInfo, outside: Container[Storage]) -> tuple[list[Root]
     return [], list(reached)
 
 
+def of_roots(session: Session, info: TensorInfo, var: Variable, type: Type) -> Variable:
+    """What a tensor made inside holds, ``var``, for a caller: taken of the memory that it is a view of, if it is one.
+
+    A write brought all of it up to date by copies. The caller is to see that it is one memory. (Where it is the very
+    tensor, results know that by its identity.)
+    """
+    found, _ = few_roots(info, ())
+    inside = [root for root in found[1:]
+              if root.steps and root.storage.origin is None and session.visible(root.storage.value)]  # fmt: skip
+    storages = [info.storage, *(root.storage for root in inside)]
+    if all(storage.value is storage.first for storage in storages):
+        return var
+    for root in sorted(inside, key=lambda root: len(root.through)):
+        if info.requires_grad and any(step.detaches or session.is_apart(step) for step in root.steps):
+            continue  # it has a history of its own
+        for late in root.pending:
+            late.demand(session)
+        flag = session.operand(root.when.staged(session))
+        if flag is True:
+            var = session.replay(root.storage.value, root.steps, type)
+        elif flag is not False:
+            with session.open("cond") as taken:
+                taken.block.yields.append(session.replay(root.storage.value, root.steps, type))
+            (var,) = session.emit("cond", [flag], None, [type], hints=[var.hint],
+                                  blocks=[taken.block, Block(yields=[var])])  # fmt: skip
+    return var
+
+
 @dataclass(frozen=True, eq=False)
 class Link(Generic[N]):
     """Two tensors, by number, are one memory where ``when`` holds: ``one`` is ``steps`` of ``other``."""
@@ -211,7 +239,9 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
         connected = related(session, source)
         for touched in session.constructs.touched:
             touched.update(connected)
-        targets = [s for s in connected if s is not source and (id(s) in observed or s.origin is not None)]
+        shown = {s for s in connected if id(s) in observed or s.origin is not None}
+        shown |= {alias.base for s in shown for alias in s.aliases if alias.steps}  # results are taken of it
+        targets = [s for s in connected if s is not source and s in shown]
         if targets:
             _Update(session, source, set(connected), infos).run(targets)
 
