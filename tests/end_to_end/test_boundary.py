@@ -178,10 +178,10 @@ def test_results_are_as_eager_and_made_anew(make):
     converted = to_static(make)
     for x in (X, -X):
         got, wanted = converted(x), make(x)
-        assert type(got) is type(wanted) and str(got) == str(wanted)
+        same(got, wanted)
     if isinstance(wanted, (dict, list, set, collections.deque)):
         got.clear()
-        assert str(converted(x)) == str(wanted), "what a caller does to a result stays with him"
+        same(converted(x), wanted, "afterwards")  # what a caller does to a result stays with him
 
 
 def test_objects_made_inside():
