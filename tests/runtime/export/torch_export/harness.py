@@ -21,7 +21,8 @@ from runtime.export.torch_export import Exported, export_artefact
 from runtime.ir.tree import Record
 from runtime.torch_internals.export_settings import any_size
 from tests import oracle
-from tests.oracle import copied
+from tests.oracle import copied, tensors
+from tests.runtime.export.c.harness import BEYOND
 
 
 @dataclass
@@ -71,14 +72,6 @@ def compiled(model: Model, folder: Path) -> Model:
         warnings.simplefilter("ignore")
         path = aoti_compile_and_package(model.exported.exported, package_path=str(folder / "model.pt2"))
         return Model(model.exported, aoti_load_package(path))
-
-
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The tensors of an argument, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for item in items for tensor in tensors_of(item)]
 
 
 def same(got: Any, wanted: Any, tree: Any, tolerance: float) -> None:
@@ -135,10 +128,6 @@ def _items(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple)) else []
 
 
-BEYOND = ("OverflowError: an int beyond", )
-"""What a program says where it cannot hold a number that Python holds."""
-
-
 def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5) -> None:
     """AssertionError if a call does not end as eager's, or says that a number is beyond what it holds."""
     torch.manual_seed(77)
@@ -148,19 +137,19 @@ def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5)
             wanted = eager(*given)
     except Exception as error:
         try:
-            got = model.run(*tensors_of(list(call)))
+            got = model.run(*tensors(call))
         except Exception:
             return
         raise AssertionError(f"the program gives {got}, and eager raises {error!r}") from error
     torch.manual_seed(77)
-    inputs = [one.detach().clone() for one in tensors_of(list(call))]
+    inputs = [one.detach().clone() for one in tensors(call)]
     try:
         got = model.call(*inputs)
     except Exception as error:
-        assert any(one in str(error) for one in BEYOND), error
+        assert BEYOND in str(error), error
         return
     same(got, wanted, model.tree, tolerance)
-    oracle.same(inputs, [one.detach() for one in tensors_of(list(given))], "arguments", tolerance)
+    oracle.same(inputs, [one.detach() for one in tensors(given)], "arguments", tolerance)
 
 
 def check(function: Any, specs: Any, *calls: Sequence[Any], tolerance: float = 1e-5) -> Model:
