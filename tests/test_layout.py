@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -324,9 +324,12 @@ COMPARING = {
 }  # fmt: skip
 COMPARERS = {
     "dy2static/test_converted_module.py hold": "with a number that is written down",
+    "dy2static/test_output_spec.py spelled": "which of the tensors that are written down a result is",
     "end_to_end/test_around_training.py close": "gradients may differ by a part of the largest number of each",
     "end_to_end/test_autocast.py differs": "whether autocast changes a value in eager, whatever the dtype",
+    "end_to_end/test_torch_checks.py of_values": "a function that is converted",
     "runtime/export/c/programs.py made": "a program that is exported",
+    "runtime/export/torch_export/test_model.py f": "a function that is exported",
     "runtime/native/test_halves.py close": "a few numbers may be the next one of their dtype",
     "runtime/ops/observe.py __init__": "whether a call of eager's draws random numbers",
 }
@@ -334,30 +337,116 @@ COMPARERS = {
 
 
 def comparers(source: str) -> list[str]:
-    """The functions and methods of a file that compare tensors and are no tests."""
-    body = ast.parse(source).body
-    methods = [inner for one in body if isinstance(one, ast.ClassDef) for inner in one.body]
+    """The functions and methods of a file that compare tensors and are no tests, those in other functions included."""
     return [
-        one.name
-        for one in [*body, *methods]
-        if isinstance(one, ast.FunctionDef) and not one.name.startswith("test_")
-        if any(isinstance(node, ast.Attribute) and ast.unparse(node) in COMPARING for node in ast.walk(one))
+        scope.name
+        for scope, node in _with_function(ast.parse(source))
+        if scope is not None and not scope.name.startswith("test_")
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in COMPARING
     ]
+
+
+Scoped = tuple[ast.FunctionDef | None, ast.AST]
+
+
+def _with_function(tree: ast.AST, scope: ast.FunctionDef | None = None) -> Iterator[Scoped]:
+    """Every node, and the innermost function that it is in."""
+    for node in ast.iter_child_nodes(tree):
+        yield scope, node
+        yield from _with_function(node, node if isinstance(node, ast.FunctionDef) else scope)
+
+
+BY_TEXT = {
+    "dy2static/test_generate.py test_constants_that_only_a_made_tree_holds": "constants of Python's, as it writes them",
+    "dy2static/test_input_spec.py test_specs_that_are_equal": "what repr gives is what is tested",
+}
+"""Where two values are compared by their text or as lists, and why the oracle is no better."""
+
+
+def by_text(source: str) -> list[str]:
+    """The functions of a file that compare two results by their text or as lists: what is in neither is not seen.
+
+    Found are ``repr(a) == repr(b)``, ``str(f(x)) == str(g(x))`` (a text of a name is an error's or a Program's),
+    ``a.tolist() == b.tolist()``, ``(a == b).all()`` and ``a.tolist() if isinstance(a, torch.Tensor) else a``. What is
+    equal to a constant as well is not.
+    """
+    return [scope.name for scope, node in _with_function(ast.parse(source)) if scope is not None and _is_by_text(node)]
+
+
+def _is_by_text(node: ast.AST) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _called(node.body) == "tolist" and _called(node.test) == "isinstance"
+    if isinstance(node, ast.Call) and _called(node) == "all" and isinstance(node.func, ast.Attribute):
+        sides = _sides(node.func.value)
+        return bool(sides) and not any(isinstance(one, ast.Constant) for side in sides for one in ast.walk(side))
+    sides = _sides(node)
+    names = {_called(side) for side in sides}
+    if names == {"str"}:
+        return all(isinstance(side, ast.Call) and side.args and isinstance(side.args[0], ast.Call) for side in sides)
+    return names in ({"repr"}, {"tolist"})
+
+
+def _sides(node: ast.AST) -> list[ast.expr]:
+    """The two that are compared by ``==`` or ``!=``."""
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        return []
+    return [node.left, node.comparators[0]]
+
+
+def _called(node: ast.AST) -> str:
+    """The name of the function or method that is called, if one is."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def test_helpers_of_the_tests_compare_by_the_oracle() -> None:
     """The conformance suite's programs are what is tested."""
+    assert found_in_tests(comparers, COMPARING) == set(COMPARERS)
+
+
+def test_no_test_compares_results_by_their_text() -> None:
+    assert found_in_tests(by_text, {"repr(", "str(", "tolist()", "all()"}) == set(BY_TEXT)
+
+
+def found_in_tests(look: Callable[[str], list[str]], words: set[str]) -> set[str]:
+    """The files of the tests and the functions in them that are found, of the files with one of the words."""
     tests = ROOT / "tests"
     files = [file for file in tests.rglob("*.py") if file != tests / "oracle.py" and file.parent.name != "cases"]
-    found = {
+    return {
         f"{file.relative_to(tests).as_posix()} {name}"
         for file in files
-        if any(name in (text := file.read_text()) for name in COMPARING)
-        for name in comparers(text)
+        if any(word in (text := file.read_text()) for word in words)
+        for name in look(text)
     }
-    assert found == set(COMPARERS)
 
 
 def test_a_comparer_is_found() -> None:
-    text = "def test_x():\n    assert torch.equal(a, b)\nclass A:\n    def same(self, a, b): return torch.equal(a, b)"
-    assert comparers(text) == ["same"]
+    text = (
+        "def test_x():\n    assert torch.equal(a, b)\n    def hold(a, b): assert torch.equal(a, b)\n"
+        "class A:\n    def same(self, a, b): return torch.equal(a, b)"
+    )
+    assert comparers(text) == ["hold", "same"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("repr(a) == repr(b)", True),
+        ("repr(a) == 'x'", False),
+        ("str(f(x)) == str(g(x))", True),
+        ("str(error) == str(other.value)", False),
+        ("a.tolist() == b.tolist()", True),
+        ("a.tolist() != b.tolist()", True),
+        ("a.tolist() == b.tolist() == [1.0]", False),
+        ("a.tolist() == [1.0]", False),
+        ("(a == b).all()", True),
+        ("(a == 1).all()", False),
+        ("(a < b).all()", False),
+        ("all(a == b)", False),
+        ("a.tolist() if isinstance(a, torch.Tensor) else a", True),
+        ("a.tolist() if len(a) else a", False),
+    ],
+)
+def test_a_comparison_by_text_is_found(text: str, found: bool) -> None:
+    assert by_text(f"def test_x():\n    assert {text}") == (["test_x"] if found else [])

@@ -13,7 +13,7 @@ from dy2static import InputSpec, enable_to_static, to_static
 from dy2static.errors import SignatureError
 from dy2static.shortcut import KEPT, MADE_AT
 from runtime.autodiff import gradient_path
-from tests.oracle import same
+from tests.oracle import difference, same
 
 X = torch.tensor([1.0, -2.0, 4.0])
 TIMES = MADE_AT[0] + 2
@@ -213,13 +213,12 @@ def test_threads_in_different_modes() -> None:
                 with torch.set_grad_enabled(seed % 2 == 0), torch.autocast("cpu", enabled=seed % 4 == 3):
                     x.requires_grad_(seed % 2 == 0)
                     y, eager = static(x), static.function(x)
-                    if not torch.equal(y, eager) or y.requires_grad != eager.requires_grad:
-                        wrong.append((seed, number))
+                    if apart := difference(y, eager):
+                        wrong.append((seed, number, apart))
                     if y.requires_grad:
-                        (mine,) = torch.autograd.grad(y.sum(), [x])
-                        (theirs,) = torch.autograd.grad(eager.sum(), [x])
-                        if not torch.allclose(mine, theirs):
-                            wrong.append((seed, number, "gradient"))
+                        gradients = [torch.autograd.grad(one.sum(), [x]) for one in (y, eager)]
+                        if apart := difference(*gradients, tolerance=1e-5):
+                            wrong.append((seed, number, "gradient", apart))
             except Exception as error:  # a thread's error would be lost
                 wrong.append((seed, repr(error)))
 

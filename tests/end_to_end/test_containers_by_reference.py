@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from dy2static import to_static
-from tests.oracle import check
+from tests.oracle import check, same
 
 X = torch.tensor([1.0, -2.0, 3.0])
 CALLS = [(X,), (-X,), (X.abs(),), (-X.abs(),)]
@@ -408,7 +408,7 @@ def test_a_debugger_changes_nothing(function: Any) -> None:
         watched = to_static(function)(X)
     finally:
         sys.settrace(before)
-    assert repr(watched) == repr(plain)
+    same(watched, plain)
 
 
 def test_a_list_that_each_path_makes_is_one_afterwards(request: pytest.FixtureRequest) -> None:

@@ -9,13 +9,8 @@ import pytest
 import torch
 
 from dy2static import to_static
+from tests.end_to_end.vectors import on_every_path
 from tests.oracle import check
-
-
-def calls() -> list[tuple[Any, ...]]:
-    values = ([1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [5.0, -1.0, -1.0], [-1.0, 5.0, -9.0], [-1.0, 5.0, 9.0])
-    made = [torch.tensor(value) for value in values]
-    return [(x.clone(),) for x in made] + [(x.clone().requires_grad_(),) for x in made]
 
 
 def grown(x):
@@ -70,7 +65,7 @@ def rotated_with_other_kinds(x):
     ids=lambda f: f.__name__,
 )
 def test_equal_eager(function: Any) -> None:
-    check(function, *calls())
+    check(function, *on_every_path())
 
 
 def pops_at_an_index(x):

@@ -49,30 +49,12 @@ def test_a_recurrent_network_is_one_loop():
 
 
 def test_nested_arguments_and_results():
-    def f(batch, pair):
-        mask = batch["mask"]
-        if mask.any():
-            values = batch["ids"] * 2
-        else:
-            values = batch["ids"] + pair[1]
-        return {"values": values, "rest": [pair[0], (values.sum(), 3)]}
-
-    ids, mask = InputSpec([3], "int64", "ids"), InputSpec([3], "bool", "mask")
-    specs = [{"ids": ids, "mask": mask}, (InputSpec([2], "float32"), InputSpec([3], "int64"))]
-    pair = torch.ones(2), torch.arange(3)
-    calls = [({"ids": torch.arange(3), "mask": torch.tensor(one)}, pair) for one in ([True, False, False], [False] * 3)]
-    model = check(f, specs, *calls)
+    model = check(models.nested, models.NESTED, *models.NESTED_CALLS)
     assert model.exported.inputs == ("batch_ids", "batch_mask", "pair_0", "pair_1")
 
 
 def test_a_loop_with_a_limit():
-    def f(x):
-        with dy2static.loop_options(max_iterations=3):
-            while x.sum() > 1:
-                x = x / 2
-        return x
-
-    model = check(f, X, (vec(1, 1, 1),), (vec(0, 0, 0),))
+    model = check(models.limited, X, (vec(1, 1, 1),), (vec(0, 0, 0),))
     with pytest.raises(RuntimeError, match="the loop has not ended after 3 iterations"):
         model.run(vec(100, 100, 100))
 

@@ -17,7 +17,7 @@ import torch
 import dy2static
 from runtime.errors import Dy2StaticError
 from tests.from_files import module_of
-from tests.oracle import run
+from tests.oracle import run, same
 
 
 class Slotted:
@@ -125,12 +125,7 @@ def test_a_place_that_only_some_paths_store_to(place: str, around: str, function
         except Dy2StaticError as error:
             pytest.fail(f"refused: {error}")
         assert got.error is None and expected.error is None, (got.error, expected.error)
-        assert torch.equal(got.result, expected.result)
-        assert _plain(look(mine)) == _plain(look(theirs)), f"call {number}"
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, torch.Tensor) else value
+        same((got.result, look(mine)), (expected.result, look(theirs)), f"call {number}")
 
 
 @pytest.fixture

@@ -327,20 +327,27 @@ def test_sizes_that_the_call_knows(tmp_path):
     check(f, tmp_path, specs, *calls)
 
 
-def test_nested_arguments_and_results(tmp_path):
-    def f(batch, pair):
-        mask = batch["mask"]
-        if mask.any():
-            values = batch["ids"] * 2
-        else:
-            values = batch["ids"] + pair[1]
-        return {"values": values, "rest": [pair[0], (values.sum(), 3)]}
+def nested(batch, pair):
+    mask = batch["mask"]
+    if mask.any():
+        values = batch["ids"] * 2
+    else:
+        values = batch["ids"] + pair[1]
+    return {"values": values, "rest": [pair[0], (values.sum(), 3)]}
 
-    ids, mask = InputSpec([3], "int64", "ids"), InputSpec([3], "bool", "mask")
-    specs = [{"ids": ids, "mask": mask}, (InputSpec([2], "float32"), InputSpec([3], "int64"))]
-    pair = torch.ones(2), torch.arange(3)
-    calls = [({"ids": torch.arange(3), "mask": torch.tensor(one)}, pair) for one in ([True, False, False], [False] * 3)]
-    model = check(f, tmp_path, specs, *calls)
+
+NESTED = [
+    {"ids": InputSpec([3], "int64", "ids"), "mask": InputSpec([3], "bool", "mask")},
+    (InputSpec([2], "float32"), InputSpec([3], "int64")),
+]
+NESTED_CALLS = [
+    ({"ids": torch.arange(3), "mask": torch.tensor(one)}, (torch.ones(2), torch.arange(3)))
+    for one in ([True, False, False], [False] * 3)
+]
+
+
+def test_nested_arguments_and_results(tmp_path):
+    model = check(nested, tmp_path, NESTED, *NESTED_CALLS)
     assert model.exported.inputs == ("batch_ids", "batch_mask", "pair_0", "pair_1")
     assert model.exported.outputs == ("out_values", "out_rest_0", "out_rest_1_0")
 
@@ -391,15 +398,16 @@ def test_a_transformer(name: str, tmp_path: Path) -> None:
     check(model, tmp_path, [InputSpec([None, None], "int64", "ids")], *calls)
 
 
-def test_a_loop_with_a_limit(tmp_path):
-    def f(x):
-        with dy2static.loop_options(max_iterations=3):
-            while x.sum() > 1:
-                x = x / 2
-        return x
+def limited(x):
+    with dy2static.loop_options(max_iterations=3):
+        while x.sum() > 1:
+            x = x / 2
+    return x
 
-    check(f, tmp_path, X, (vec(1, 1, 1),), (vec(0, 0, 0),))
-    model = harness.export(f, tmp_path, X)
+
+def test_a_loop_with_a_limit(tmp_path):
+    check(limited, tmp_path, X, (vec(1, 1, 1),), (vec(0, 0, 0),))
+    model = harness.export(limited, tmp_path, X)
     with pytest.raises(Exception, match="RuntimeError: the loop has not ended after 3 iterations"):
         model.run(vec(100, 100, 100))
 

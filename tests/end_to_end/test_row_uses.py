@@ -14,11 +14,9 @@ import torch
 
 import dy2static
 from dy2static import TraceError
+from tests.end_to_end.list_uses import hold
 from tests.end_to_end.row_uses import CAUGHT, DICTS, OBJECTS, REFUSED
-from tests.oracle import check, check_saved
 
-CALLS = [(3, True), (3, False), (2, True), (1, False), (4, True)]
-TERMS: dict[str, Any] = {"paths": ("program",), "tolerance": 1e-6, "gradient_tolerance": 1e-5}
 _numbers = itertools.count()
 _loaded: list[str] = []
 
@@ -42,22 +40,8 @@ def _load(text: str, folder: Path) -> Callable[..., Any]:
     return found
 
 
-def _calls(requires_grad: bool) -> list[tuple[torch.Tensor, ...]]:
-    x = [0.5, -1.0, 2.0]
-    return [
-        (torch.tensor(x, requires_grad=requires_grad), torch.tensor(count), torch.tensor(choice))
-        for count, choice in CALLS
-    ]
-
-
 def _check(text: str, folder: Path) -> None:
-    function = _load(text, folder)
-    for requires_grad in (False, True):
-        check(function, *_calls(requires_grad), **TERMS)
-    converted = dy2static.to_static(function)
-    for call in _calls(True)[:2]:
-        converted(*call)
-    check_saved(function, converted, folder / "saved.d2s", *_calls(True), **TERMS)
+    hold(_load(text, folder), folder, traced=2)
 
 
 ALL = [*DICTS, *OBJECTS, *CAUGHT]

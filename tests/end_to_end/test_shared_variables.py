@@ -17,25 +17,17 @@ from dy2static.cli import text_file
 from dy2static.cli.rewrite import rewrite_file
 from dy2static.conversion import convert
 from tests.end_to_end import shared_variables
+from tests.oracle import same, tensors
 
 PROGRAMS = [name for name, value in vars(shared_variables).items() if isinstance(value, FunctionType)]
 INPUTS = (torch.tensor([0.5, 1.5]), torch.tensor([-0.5, -1.0]), torch.tensor([2.0, 3.0]))
 
 
-def pictured(value: Any) -> Any:
-    """A result as something that compares by value."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype, value.tolist(), value.requires_grad
+def called(value: Any) -> Any:
+    """A result with what its functions give in place of them."""
     if isinstance(value, (list, tuple)):
-        return type(value), [pictured(item) for item in value]
-    return ("called", pictured(value())) if callable(value) else (type(value), value)
-
-
-def tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors in a result."""
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors(item)]
-    return [value] if isinstance(value, torch.Tensor) else []
+        return type(value)(called(item) for item in value)
+    return ("called", called(value())) if callable(value) else value
 
 
 def outcomes(function: Callable[..., Any], grad: bool) -> list[Any]:
@@ -49,15 +41,14 @@ def outcomes(function: Callable[..., Any], grad: bool) -> list[Any]:
             found.append((type(error), str(error)))
             continue
         parts = [tensor.sum() for tensor in tensors(result) if tensor.requires_grad]
-        gradient = torch.autograd.grad(torch.stack(parts).sum(), x)[0].tolist() if parts else None
-        found.append((pictured(result), gradient))
+        found.append((called(result), torch.autograd.grad(torch.stack(parts).sum(), x) if parts else None))
     return found
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_live(name: str) -> None:
     function = getattr(shared_variables, name)
-    assert outcomes(to_static(function), True) == outcomes(function, True)
+    same(outcomes(to_static(function), True), outcomes(function, True))
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["control_flow", "full"])
@@ -78,7 +69,7 @@ def converted_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_converted_file_runs_by_itself(name: str, converted_file: ModuleType) -> None:
-    assert outcomes(getattr(converted_file, name), True) == outcomes(getattr(shared_variables, name), True)
+    same(outcomes(getattr(converted_file, name), True), outcomes(getattr(shared_variables, name), True))
 
 
 @pytest.mark.slow
@@ -88,4 +79,4 @@ def test_every_other_way(name: str, converted_file: ModuleType) -> None:
     for grad in (False, True):
         expected = outcomes(function, grad)
         for other in (convert(function), to_static(function), to_static(written)):
-            assert outcomes(other, grad) == expected
+            same(outcomes(other, grad), expected)

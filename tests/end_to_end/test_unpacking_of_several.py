@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
+from tests.end_to_end.vectors import on_every_path
 from tests.oracle import check
-
-
-def calls() -> list[tuple[Any, ...]]:
-    values = ([1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [5.0, -1.0, -1.0], [-1.0, 5.0, -9.0], [-1.0, 5.0, 9.0])
-    made = [torch.tensor(value) for value in values]
-    return [(x.clone(),) for x in made] + [(x.clone().requires_grad_(),) for x in made]
 
 
 def in_a_display(x):
@@ -164,4 +158,4 @@ def content_of_several(x):
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_equal_eager(function: Any) -> None:
-    check(function, *calls())
+    check(function, *on_every_path())

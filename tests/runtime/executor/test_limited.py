@@ -15,6 +15,7 @@ from dy2static import InputSpec, Limits, StorageError, load, loop_options, save
 from runtime.executor.limited import compile_limited
 from runtime.executor.limits import Meter
 from runtime.ir.parser import parse_program
+from tests.oracle import same
 
 MB = 1 << 20
 X = InputSpec([None])
@@ -100,11 +101,11 @@ LONG = torch.tensor(3_000_000_000)
 )
 def test_memory(function: Any, specs: Any, small: Any, large: Any, tmp_path: Path) -> None:
     layer = loaded(function, tmp_path, specs, max_bytes=100 * MB)
-    assert str(layer(*small)) == str(function(*small))
+    same(layer(*small), function(*small))
     for _ in range(2):
         with pytest.raises(StorageError, match=rf"D2S523. the loaded Program asks for (.|\n)*the limit is {100 * MB}"):
             layer(*large)
-    assert str(layer(*small)) == str(function(*small)), "a run that was refused leaves nothing behind"
+    same(layer(*small), function(*small), "afterwards")  # a run that was refused leaves nothing behind
 
 
 def test_memory_that_is_let_go_is_counted_no_more(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_iterations(function: Any, spec: Any, small: Any, large: Any, grad: bool
     if grad and small.is_floating_point():
         small, large = small.requires_grad_(), large.requires_grad_()
     for _ in range(3):
-        assert str(layer(small)) == str(function(small)) or grad
+        same(layer(small), function(small))
         with pytest.raises(StorageError, match=r"D2S524. the loaded Program goes on after 100 iterations"):
             layer(large)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.kernels import KernelExecutable, compile_program
-from tests.runtime.native.programs import hold
+from tests.runtime.native.programs import hold, randoms
 
 
 def compiled(text: str, **options: Any) -> KernelExecutable:
@@ -38,7 +36,4 @@ def agree(text: str, *calls: Sequence[Any], rounding: float = 0.0, in_kernels: i
     return mine
 
 
-def randoms(dtype: torch.dtype, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
-    """Normal numbers."""
-    generator = torch.Generator().manual_seed(sum(map(sum, shapes)))
-    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
+__all__ = ["agree", "compiled", "gave_up", "hold", "randoms"]

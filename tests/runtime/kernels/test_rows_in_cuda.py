@@ -7,47 +7,30 @@ import torch
 
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import agree, randoms
+from tests.runtime.native import rows
+from tests.runtime.native.rows import NOT_FINITE, layer_norm_backward, softmax, text_of, two_softmaxes
 
-SIZES = [(3, 5), (2, 64), (1, 1), (4, 0), (0, 3), (7, 130), (2, 1300)]
+SIZES = [*rows.SIZES, (2, 1300)]
 KINDS = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16}
 ROUNDING = {"f32": 2e-6, "f64": 1e-12, "bf16": 1e-2, "f16": 2e-3}
 ALL = pytest.mark.parametrize("kind", list(KINDS))
 
 
-def _text(kind: str, inputs: str, lines: str, results: str) -> str:
-    given = "\n".join(f'  input %{name} : {kind}[{shape}] = "{name}"' for name, shape in
-                      (one.split(":") for one in inputs.split()))  # fmt: skip
-    names = results.split(", ")
-    body = "\n".join(f"  {line}" for line in lines.replace("T[", f"{kind}[").split("\n"))
-    places = ", ".join(f"${place}" for place in range(len(names)))
-    returned = f"return {results} as ({places})" if len(names) > 1 else f"return {results} as $0"
-    return f'program "f" {{\n{given}\n{body}\n  {returned}\n}}'
-
-
 @ALL
 @pytest.mark.parametrize("log", ["", "log_"])
 def test_softmax(host: Host, kind: str, log: str) -> None:
-    name = str(KINDS[kind])
-    text = _text(kind, "x:a,n g:a,n", (
-        f"%y : T[a, n] = aten._{log}softmax.default(%x, -1, False)\n"
-        f"%z : T[a, n] = aten.{log}softmax.int(%g, 1)\n"
-        f"%d : T[a, n] = aten._{log}softmax_backward_data.default(%g, %y, -1, {name})"
-    ), "%y, %z, %d")  # fmt: skip
+    text = softmax(kind, KINDS[kind], log)
     agree(text, *(randoms(KINDS[kind], size, size) for size in SIZES), rounding=ROUNDING[kind] * 4, kernels=1)
 
 
 def test_softmax_of_what_is_not_finite(host: Host) -> None:
-    text = _text("f32", "x:a,n", "%y : T[a, n] = aten._softmax.default(%x, -1, False)\n"
-                 "%z : T[a, n] = aten._log_softmax.default(%x, -1, False)", "%y, %z")  # fmt: skip
-    inf, nan = float("inf"), float("nan")
-    agree(text, [torch.tensor([[-inf, 0.0, 1.0], [-inf, -inf, -inf], [nan, 0.0, 1.0], [0.0, nan, 1.0], [inf, 0.0, 1.0],
-                               [200.0, -200.0, 0.0]])], rounding=2e-6)  # fmt: skip
+    agree(two_softmaxes(), [NOT_FINITE], rounding=2e-6)
 
 
 @ALL
 @pytest.mark.parametrize("given", ["%w, %b", "%w, None", "None, %b", "None, None"])
 def test_layer_norm(host: Host, kind: str, given: str) -> None:
-    text = _text(kind, "x:a,n w:n b:n", (
+    text = text_of(kind, "x:a,n w:n b:n", (
         "%v : T[a, n] = aten.mul.Tensor(%x, 2.0)\n"
         f"%y : T[a, n], %m : T[a, 1], %r : T[a, 1] = aten.native_layer_norm.default(%v, [%n], {given}, 1e-05)\n"
         f"%z : T[a, n] = aten.layer_norm.default(%v, [%n], {given})"
@@ -59,12 +42,7 @@ def test_layer_norm(host: Host, kind: str, given: str) -> None:
 @ALL
 @pytest.mark.parametrize("mask", ["[True, True, True]", "[True, False, False]", "[False, True, True]"])
 def test_layer_norm_backward(host: Host, kind: str, mask: str) -> None:
-    results = {"[True, True": "%d, %u, %v", "[True, Fals": "%d", "[False, Tru": "%u, %v"}[mask[:11]]
-    text = _text(kind, "g:a,n x:a,n m:a,1 r:a,1 w:n b:n", (
-        "%n : int = scalar.size(%x, 1)\n"
-        f"%d : T[a, n], %u : T[n], %v : T[n] = aten.native_layer_norm_backward.default("
-        f"%g, %x, [%n], %m, %r, %w, %b, {mask})"
-    ), results)  # fmt: skip
+    text = layer_norm_backward(kind, mask)
     calls = []
     for a, n in SIZES:
         if n and a:
@@ -76,14 +54,14 @@ def test_layer_norm_backward(host: Host, kind: str, mask: str) -> None:
 
 @ALL
 def test_rms_norm(host: Host, kind: str) -> None:
-    text = _text(kind, "x:a,b,6 w:6", "%z : T[a, b, 6] = aten.rms_norm.default(%x, [6], %w, 0.25)\n"
+    text = text_of(kind, "x:a,b,6 w:6", "%z : T[a, b, 6] = aten.rms_norm.default(%x, [6], %w, 0.25)\n"
                  "%y : T[a, b, 6] = aten.rms_norm.default(%x, [6], None, 1e-6)", "%y, %z")  # fmt: skip
     agree(text, randoms(KINDS[kind], (2, 3, 6), (6,)), randoms(KINDS[kind], (1, 1, 6), (6,)), rounding=ROUNDING[kind])
 
 
 def test_rows_of_what_is_computed(host: Host) -> None:
     """What a row reads is computed before, and what it gives is read after it, by the same block."""
-    text = _text("f32", "x:a,n y:a,n", (
+    text = text_of("f32", "x:a,n y:a,n", (
         "%u : T[a, n] = aten.add.Tensor(%x, %y)\n"
         "%s : T[a, n] = aten._softmax.default(%u, -1, False)\n"
         "%v : T[a, n] = aten.mul.Tensor(%s, %u)\n"

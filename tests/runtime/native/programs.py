@@ -6,6 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from runtime.executor import Executable
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
@@ -47,3 +49,9 @@ def hold(mine: Executable, reference: Executable, calls: Sequence[Sequence[Any]]
                 result = error
             seen.append((result, given, [one._is_view() for one in tensors(result)]))
         same(*seen, tolerance=rounding, strides=True)
+
+
+def randoms(dtype: torch.dtype, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
+    """Normal numbers."""
+    generator = torch.Generator().manual_seed(sum(map(sum, shapes)))
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]

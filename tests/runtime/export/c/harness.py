@@ -33,6 +33,8 @@ _DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES}
 
 ANYTHING = object()
 """A result that is not compared."""
+BEYOND = "OverflowError: an int beyond"
+"""What is said where a format cannot hold a number that Python holds."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import io
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from runtime.export.torch_export import Exported, export_artefact
 from runtime.ir.tree import Record
 from runtime.torch_internals.export_settings import any_size
 from tests import oracle
-from tests.oracle import copied
+from tests.oracle import copied, tensors
+from tests.runtime.export.c.harness import BEYOND
 
 
 @dataclass
@@ -73,51 +74,58 @@ def compiled(model: Model, folder: Path) -> Model:
         return Model(model.exported, aoti_load_package(path))
 
 
-def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The tensors of an argument, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for item in items for tensor in tensors_of(item)]
-
-
 def same(got: Any, wanted: Any, tree: Any, tolerance: float) -> None:
     """AssertionError if a result is not eager's, in the form that exported programs give it.
 
-    It walks by itself, as they have dicts in place of classes and tensors in place of numbers.
+    A tensor that eager gives twice may be two: what PyTorch puts together has no identities.
+    """
+    oracle.same(got, in_form(wanted, tree, got), tolerance=tolerance, apart=True)
+
+
+NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64}
+"""The dtype of a number that is a tensor."""
+
+
+def in_form(wanted: Any, tree: Any, got: Any) -> Any:
+    """What eager gives in the form that an exported program gives, by the output tree of its Program.
+
+    ``got`` tells only which path was taken, and which numbers are tensors. What is neither a tensor, a number, a text
+    nor a container of them is nothing in such programs: None, and an object of Python's an empty dict.
     """
     if isinstance(tree, Record) and tree.kind == "choice":
-        options = list(tree.fields)[1:]
+        options = dict(list(tree.fields)[1:])
         at = int(got["which"])
-        same(got[f"if{at}"], wanted, options[at][1], tolerance)
-    elif isinstance(wanted, torch.Tensor):
-        oracle.same(got, wanted.detach(), tolerance=tolerance)
-    elif type(wanted) in (bool, int, float):
-        if isinstance(got, torch.Tensor):
-            assert got.dtype is {bool: torch.bool, int: torch.int64, float: torch.float64}[type(wanted)], got.dtype
-            got = got.item()
-        oracle.same(got, wanted, tolerance=tolerance)
-    elif isinstance(wanted, dict) or dataclasses.is_dataclass(wanted):
-        fields = dict(wanted) if isinstance(wanted, dict) else {
-            one.name: getattr(wanted, one.name) for one in dataclasses.fields(wanted)}
-        assert set(got) == set(fields)
-        inside = tree if isinstance(tree, dict) else dict(zip(fields, [one for name, one in getattr(
-            tree, "fields", ()) if name != "keys"]))
-        for key, one in fields.items():
-            same(got[key], one, inside.get(key), tolerance)
-    elif isinstance(wanted, (list, tuple)):
-        assert len(got) == len(wanted), f"{got} in place of {wanted}"
-        parts = tree if isinstance(tree, (list, tuple)) else [None] * len(wanted)
-        if isinstance(tree, Record) and tree.kind in ("namedtuple", "structseq", "size"):
-            parts = [one for name, one in tree.fields if name != "keys"]
-        for one, other, part in zip(got, wanted, parts):
-            same(one, other, part, tolerance)
-    else:
-        assert got == wanted or not isinstance(wanted, (str, type(None))), f"{got!r} in place of {wanted!r}"
+        form = {"which": got["which"], **{f"if{number}": got[f"if{number}"] for number in range(len(options))}}
+        return {**form, f"if{at}": in_form(wanted, options[f"option{at}"], got[f"if{at}"])}
+    if isinstance(wanted, torch.Tensor):
+        return wanted.detach()
+    if type(wanted) in NUMBERS:
+        return torch.tensor(wanted, dtype=NUMBERS[type(wanted)]) if isinstance(got, torch.Tensor) else wanted
+    if type(wanted) in (list, tuple):
+        return type(wanted)(_items_in_form(wanted, tree, got))
+    if type(wanted) is dict:
+        return dict(zip(wanted, _items_in_form(wanted.values(), tree, got)))
+    if not isinstance(tree, Record):
+        return wanted if isinstance(wanted, str) else None
+    if tree.kind in ("namedtuple", "structseq", "size"):
+        return tuple(_items_in_form(wanted, tree, got))
+    names = [name for name, _ in tree.fields if name != "keys"]
+    values = wanted if isinstance(wanted, (set, frozenset)) else [getattr(wanted, name) for name in names]
+    return dict(zip(names, _items_in_form(values, tree, got)))
 
 
-BEYOND = ("OverflowError: an int beyond", )
-"""What a program says where it cannot hold a number that Python holds."""
+def _items_in_form(wanted: Iterable[Any], tree: Any, got: Any) -> list[Any]:
+    """As many as eager gives, so that the oracle sees where there are more or less of them."""
+    values = list(wanted)
+    parts, given = _items(tree)[: len(values)], _items(got)[: len(values)]
+    return [in_form(one, part, other) for one, part, other in itertools.zip_longest(values, parts, given)]
+
+
+def _items(value: Any) -> list[Any]:
+    """What is in a container or an output tree; nothing is in what is none."""
+    if isinstance(value, Record):
+        return [one for name, one in value.fields if name != "keys"]
+    return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple)) else []
 
 
 def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5) -> None:
@@ -129,19 +137,19 @@ def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5)
             wanted = eager(*given)
     except Exception as error:
         try:
-            got = model.run(*tensors_of(list(call)))
+            got = model.run(*tensors(call))
         except Exception:
             return
         raise AssertionError(f"the program gives {got}, and eager raises {error!r}") from error
     torch.manual_seed(77)
-    inputs = [one.detach().clone() for one in tensors_of(list(call))]
+    inputs = [one.detach().clone() for one in tensors(call)]
     try:
         got = model.call(*inputs)
     except Exception as error:
-        assert any(one in str(error) for one in BEYOND), error
+        assert BEYOND in str(error), error
         return
     same(got, wanted, model.tree, tolerance)
-    oracle.same(inputs, [one.detach() for one in tensors_of(list(given))], "arguments", tolerance)
+    oracle.same(inputs, [one.detach() for one in tensors(given)], "arguments", tolerance)
 
 
 def check(function: Any, specs: Any, *calls: Sequence[Any], tolerance: float = 1e-5) -> Model:
