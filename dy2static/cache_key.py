@@ -18,7 +18,7 @@ import numpy
 import torch
 
 from runtime import torch_internals
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.values.arguments import Arguments, Container, Open
 
@@ -124,7 +124,7 @@ def _container(value: Container) -> Key:
 
 _HANDLERS: dict[type, Callable[[Any], Key]] = {
     **dict.fromkeys((bool, int, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format,
-                     type(Ellipsis), type(NotImplemented), Slot, Again, Open), _by_value),
+                     type(Ellipsis), type(NotImplemented), TensorSlot, Again, Open), _by_value),
     float: _float,
     complex: lambda value: (complex, _float(value.real), _float(value.imag)),
     tuple: _items, list: _items, set: _items, frozenset: _items, torch.Size: _items,

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.errors import StorageError
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.ir.tree import Record
 from runtime.storage.answers import Answer, Plain
 from runtime.storage.artefact import (
@@ -132,7 +132,7 @@ def _template(arguments: live.Arguments) -> tuple[tuple[str, Any], ...]:
     """The arguments as an artefact describes them."""
 
     def take(value: Any, label: str) -> Any:
-        if isinstance(value, (Slot, Again)):
+        if isinstance(value, (TensorSlot, Again)):
             return value
         if not isinstance(value, live.Container):
             return value if is_plain(value) else _refuse_argument(label, value)

@@ -19,7 +19,7 @@ from dy2static.signature import Signature
 from dy2static.specialization import PASSED, Specialization, layout_key
 from runtime import torch_internals
 from runtime.calling import build_tree
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.ir.tree import Leaf
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Traced
@@ -52,7 +52,9 @@ class Shortcut:
 def make(found: Specialization, signature: Signature, args: Sequence[Any], arguments: Arguments) -> Shortcut | None:
     """The shortcut for calls like ``args``, which ``found`` has just answered; None if they are not simple enough."""
     names, values = list(arguments.template), list(arguments.template.values())
-    if len(args) > len(values) or not signature.is_plain or not all(isinstance(v, Slot) or is_plain(v) for v in values):
+    if len(args) > len(values) or not signature.is_plain:
+        return None
+    if not all(isinstance(value, TensorSlot) or is_plain(value) for value in values):
         return None
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
     if list(map(id, tensors)) != list(map(id, arguments.tensors)):  # one in two places, or a default
@@ -70,7 +72,7 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
             writer.require(f"{writer.bind(signature.function)}.{name} is {writer.bind(now)}")
     inputs = []
     for index, value in enumerate(values[: len(args)]):
-        if isinstance(value, Slot):
+        if isinstance(value, TensorSlot):
             inputs.append(writer.tensor(f"x{index}", arguments.tensors[value.index], found.sizes[value.index]))
         elif ((names[index],), type(value)) in found.open:
             writer.require(f"{writer.bind(open_values.stays_open)}(x{index}, {writer.bind(type(value))})")

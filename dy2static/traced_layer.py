@@ -26,7 +26,7 @@ from dy2static.saved_traces import Traces, traces_as_it_is
 from dy2static.saving import assembled
 from runtime.ir import Program
 from runtime.ir.operator import leaves
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.storage.artefact import Artefact, Variant
 from runtime.storage.files import write_artefact
 from runtime.storage.metadata import checked_metadata
@@ -154,7 +154,7 @@ def _feed(artefact: Artefact, variant: Variant, feed: list[int]) -> None:
     read |= {*(write.target for write in program.writes), *(view.source for view in variant.views.values())}
     for index in dropped:
         name, tree = variant.template[index]
-        if not isinstance(tree, Slot) or program.inputs[tree.index].var in read:
+        if not isinstance(tree, TensorSlot) or program.inputs[tree.index].var in read:
             raise SignatureError(
                 f"the input {index} of the layer, '{name}', is not in feed, but the results need it",
                 hint="Feed it, or fetch results that do not need it.", code="D2S317",
@@ -170,8 +170,8 @@ def _feed(artefact: Artefact, variant: Variant, feed: list[int]) -> None:
 
 
 def _renumbered(tree: Any, number: dict[int, int]) -> Any:
-    if isinstance(tree, Slot):
-        return Slot(number[tree.index])
+    if isinstance(tree, TensorSlot):
+        return TensorSlot(number[tree.index])
     if type(tree) in (list, tuple):
         return type(tree)(_renumbered(item, number) for item in tree)
     return {key: _renumbered(item, number) for key, item in tree.items()} if type(tree) is dict else tree

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Program, TensorType
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.storage.answers import question
 from runtime.storage.artefact import Artefact, Method, Variant
 from runtime.storage.files import PROGRAM, TENSORS, checksums, found_path
@@ -87,7 +87,7 @@ def _arguments(variant: Variant) -> Iterator[str]:
 
 
 def _spelled(tree: Any, program: Program) -> str:
-    if isinstance(tree, Slot):
+    if isinstance(tree, TensorSlot):
         type_ = program.inputs[tree.index].var.type
         return _type(type_.dtype, type_.shape) if isinstance(type_, TensorType) else str(type_)
     inside = parts(tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -12,10 +12,11 @@ from runtime import torch_internals
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.kept import nodes_of
-from runtime.autodiff.stale import both, condition
+from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, Operand, Type, Variable
+from runtime.ir import UNDEF, Block, Type, Variable
+from runtime.tracer.memory.conditions import ALWAYS, PathCondition, when
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -150,25 +151,24 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
         kept = saved.keeping.of(saved.memory)
         if kept.never:  # no operand for which it is kept needs a gradient
             continue
-        written = condition(backward, cases)
-        conditions = [written, *([] if kept.always else [condition(backward, [(kept,)])])]
-        if not written:
-            continue
-        conditions = [one for one in conditions if one is not True]
-        if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
-            conditions += session.emit("scalar.not_", [backward.none_test(arriving)])
-        _raise_where(backward, conditions, _message(saved))
+        raised = condition(backward, cases) & condition(backward, [(kept,)])
+        if raised.maybe or raised.always:
+            if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
+                (arrived,) = session.emit("scalar.not_", [backward.none_test(arriving)])
+                raised &= when(arrived)
+            _raise_where(backward, raised, _message(saved))
 
 
-def _raise_where(backward: Backward, conditions: Sequence[Operand], text: str) -> None:
-    """Raise eager's error where all of the conditions hold."""
+def _raise_where(backward: Backward, condition: PathCondition, text: str) -> None:
+    """Raise eager's error where a condition holds."""
     session = backward.session
-    if not conditions:
+    if condition.always:
         session.emit("raise", [text], attrs={"exception": "RuntimeError"})
         return
+    flag = condition.operand(session)
     with session.open("cond") as overwritten:
         session.emit("raise", [text], attrs={"exception": "RuntimeError"})
-    session.emit("cond", [both(backward, conditions)], None, [], blocks=[overwritten.block, Block()])
+    session.emit("cond", [flag], None, [], blocks=[overwritten.block, Block()])
 
 
 def _message(saved: SavedValue) -> str:
@@ -224,10 +224,10 @@ def _ask_without(
     good = [pair for pair, fail in zip(group, failing) if not fail]
     if not bad:
         raise NotDifferentiable(text)
-    conditions: list[Operand] = []
+    arrived = ALWAYS
     if good and all(grad.maybe for grad in bad):
-        conditions = list(backward.session.emit("scalar.not_", [backward.none_test(bad)]))
-    _raise_where(backward, conditions, text.partition(". Hint")[0])
+        arrived = when(*backward.session.emit("scalar.not_", [backward.none_test(bad)]))
+    _raise_where(backward, arrived, text.partition(". Hint")[0])
     return _ask(backward, entry, good, leaves) if good else [torch.zeros_like(leaf) for leaf in leaves]
 
 

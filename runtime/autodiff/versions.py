@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _FLAGS = 2_000
 """As many flags, of when memories are one, a derivative may have: a second or two of deriving it."""
 
-Flag = Callable[[], PathCondition]
+Lazy = Callable[[], PathCondition]
 """When something holds; a Variable is made for it when it is asked for."""
-Case = tuple[PathCondition | Flag, ...]
+Overwrite = tuple[PathCondition | Lazy, ...]
 """Something was overwritten where all of these hold."""
 
 
@@ -63,7 +63,7 @@ class Link:
     other: Memory
     scope: Scope
     """The Block in which that is so."""
-    flag: Flag
+    flag: Lazy
     exact: bool = False
     """A loop's flag, which says of itself when the two are one."""
     beside: bool = False
@@ -77,7 +77,7 @@ class Shown:
     memory: Memory
     since: int
     """How many writes it had seen."""
-    way: tuple[Flag, ...] = ()
+    way: tuple[Lazy, ...] = ()
     """It is where all of these hold."""
 
 
@@ -87,12 +87,12 @@ class Watch:
 
     memory: Memory
     shown: list[Shown]
-    cases: list[Case] = field(default_factory=list)
+    cases: list[Overwrite] = field(default_factory=list)
     """When it was written in Blocks that are closed by now."""
     follows: list[Watch] = field(default_factory=list)
     """The same memory as later iterations, and what stands after the loop, have it."""
 
-    def stale(self) -> list[Case]:
+    def stale(self) -> list[Overwrite]:
         """When it was written since."""
         return [*self.cases, *self._now()]
 
@@ -100,7 +100,7 @@ class Watch:
         """The Block at hand is closed: its writes are cases."""
         self.cases += self._now()
 
-    def _now(self) -> list[Case]:
+    def _now(self) -> list[Overwrite]:
         found = [(any_of(one.memory.writes[one.since :]), one.way) for one in self.shown]
         return [(when, *way) for when, way in found if not when.never]
 
@@ -223,7 +223,7 @@ class Versions:
             visible = list(scope.chain())
             paths = [self._inner(self.memory(end), visible) if isinstance(end, torch.Tensor) else {} for end in ends]
 
-            def flag_of(memory: Memory) -> Flag:
+            def flag_of(memory: Memory) -> Lazy:
                 return functools.cache(lambda: taken([path[memory]() if memory in path else NEVER for path in paths]))
 
             for memory in dict.fromkeys(memory for path in paths for memory in path):
@@ -242,9 +242,9 @@ class Versions:
             if memory not in told and any(memory in inside.older for inside in insides):
                 raise NotDifferentiable("a write that autograd does not see, on a path after which nothing shows it")
 
-    def _inner(self, memory: Memory, visible: list[Scope]) -> dict[Memory, Flag]:
+    def _inner(self, memory: Memory, visible: list[Scope]) -> dict[Memory, Lazy]:
         """What a memory is inside a Block that is closed by now; the flags are that Block's."""
-        flags: dict[Memory, Flag] = {memory: lambda: ALWAYS}
+        flags: dict[Memory, Lazy] = {memory: lambda: ALWAYS}
         closed = [link.scope for link in memory.parts if not any(link.scope is scope for scope in visible)]
         if closed:
             found = self.reached(memory, closed[0], visible)
@@ -454,7 +454,7 @@ class Versions:
                 for one in watch.shown:
                     one.since = len(one.memory.writes)
 
-    def older(self, memory: Memory, inside: Inside) -> list[tuple[Memory, Flag]]:
+    def older(self, memory: Memory, inside: Inside) -> list[tuple[Memory, Lazy]]:
         """The memories from outside that one of a Block may be, with the flags of that Block."""
         if memory in inside.older:
             return [(memory, lambda: ALWAYS)]
@@ -468,4 +468,4 @@ class Versions:
         ]
 
 
-__all__ = ["Case", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch"]
+__all__ = ["Overwrite", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch"]

@@ -1,6 +1,6 @@
 """Templates of a call's arguments: what stands in the place of a tensor, and of a container that stands there again.
 
-    f(x, {"mask": m, "n": 3}, x)     ->     {"a": Slot(0), "b": {"mask": Slot(1), "n": 3}, "c": Slot(0)}
+    f(x, {"mask": m, "n": 3}, x)  ->  {"a": TensorSlot(0), "b": {"mask": TensorSlot(1), "n": 3}, "c": TensorSlot(0)}
 
 A trace makes one of its call, and an artefact keeps it: a later call is held against it.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Slot:
+class TensorSlot:
     """Where a tensor stands: its position among the call's tensors, and among the Program's inputs."""
 
     index: int
@@ -24,4 +24,4 @@ class Again:
     number: int
 
 
-__all__ = ["Again", "Slot"]
+__all__ = ["Again", "TensorSlot"]

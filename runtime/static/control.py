@@ -19,7 +19,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Session
 
-Path = Callable[[], Any]
+Branch = Callable[[], Any]
 
 
 class _Names:
@@ -59,7 +59,7 @@ def _truth(session: Session, guard: Guard, value: Any) -> Staged:
     return found
 
 
-def cond(pred: torch.Tensor, true_fn: Path, false_fn: Path | None = None) -> Any:
+def cond(pred: torch.Tensor, true_fn: Branch, false_fn: Branch | None = None) -> Any:
     """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives (None without one).
 
     Both give results of one structure; shapes and dtypes may differ. Tensors from around them may be read and written.
@@ -110,7 +110,7 @@ def while_loop(
     return found
 
 
-def case(pred_fn_pairs: Sequence[tuple[torch.Tensor, Path]], default: Path | None = None) -> Any:
+def case(pred_fn_pairs: Sequence[tuple[torch.Tensor, Branch]], default: Branch | None = None) -> Any:
     """What the function of the first true condition gives; without a ``default`` the last one is it.
 
     Raises:
@@ -125,8 +125,8 @@ def case(pred_fn_pairs: Sequence[tuple[torch.Tensor, Path]], default: Path | Non
 
 
 def switch_case(
-    branch_index: torch.Tensor, branch_fns: Sequence[Path] | Sequence[tuple[int, Path]] | dict[int, Path],
-    default: Path | None = None,
+    branch_index: torch.Tensor, branch_fns: Sequence[Branch] | Sequence[tuple[int, Branch]] | dict[int, Branch],
+    default: Branch | None = None,
 ) -> Any:  # fmt: skip
     """What the function for an index gives; for others ``default``, or else the function for the largest index.
 
@@ -139,7 +139,7 @@ def switch_case(
         ProgramError: There are no functions, or an index has two.
     """
     given = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
-    pairs: list[tuple[int, Path]] = [
+    pairs: list[tuple[int, Branch]] = [
         one if isinstance(one, tuple) else (number, one) for number, one in enumerate(given)]
     if not pairs or len({number for number, _ in pairs}) < len(pairs):
         raise ProgramError("switch_case() needs one function for each index")

@@ -21,7 +21,7 @@ import torch
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Block, Input, Operator, Parameter, ScalarType, Variable
 from runtime.ir import Program as IRProgram
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.ir.tree import Leaf
 from runtime.ir.walk import copy_program
 from runtime.ops.raising import has_effect
@@ -216,7 +216,7 @@ def _write(
         Store(place, Leaf(len(fetched) + list(snapshot.stores).index(one.name)))
         for one, place in zip(params, places) if one.name in snapshot.stores
     )
-    template = tuple((one.name, Slot(index)) for index, one in enumerate(inputs))
+    template = tuple((one.name, TensorSlot(index)) for index, one in enumerate(inputs))
     variant = Variant(made, tuple(places), template, stores=stores)
     signature = tuple(_argument(one, graph.given) for one in inputs)
     artefact.methods[_METHOD] = Method(_METHOD, signature, dict.fromkeys(MODES, variant))

@@ -80,7 +80,7 @@ class Variant:
     program: Program
     params: tuple[State | Constant, ...]
     template: tuple[tuple[str, Any], ...]
-    """For every argument, what it was when the Program was traced: constants, and a ``Slot`` for every tensor."""
+    """For every argument, what it was when the Program was traced: constants, and a ``TensorSlot`` for every tensor."""
     views: dict[int, View] = field(default_factory=dict)
     """By yield position: results that share memory with an input or parameter."""
     stores: tuple[Store, ...] = ()

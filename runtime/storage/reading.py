@@ -14,7 +14,7 @@ import torch
 
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Variable
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
@@ -167,7 +167,7 @@ def _index(node: Node, tensors: list[torch.Tensor]) -> int | None:
 
 def _special(tag: str, node: Node) -> Any:
     if tag == "slot":
-        return Slot(node.integer(0))
+        return TensorSlot(node.integer(0))
     if tag == "again":
         return Again(node.integer(0))
     if tag == "tensor":
@@ -230,7 +230,7 @@ class _Reader:
             return Argument(fields["name"].text(), kind)
         default = decode(fields["default"], {}, _special)
         for leaf in leaves(default):
-            if isinstance(leaf, (Slot, Again, Hole, Leaf)):
+            if isinstance(leaf, (TensorSlot, Again, Hole, Leaf)):
                 fields["default"].fail("this is no default of an argument")
             if isinstance(leaf, TensorRef) and leaf.index >= len(self.artefact.constants):
                 fields["default"].fail(f"there are only {len(self.artefact.constants)} constants")
@@ -316,7 +316,7 @@ class _Reader:
         if [name for name, _ in template] != [argument.name for argument in signature]:
             node.fail("these are not the arguments of the signature")
         found = [leaf for _, tree in template for leaf in leaves(tree)]
-        if {leaf.index for leaf in found if isinstance(leaf, Slot)} != set(range(inputs)):
+        if {leaf.index for leaf in found if isinstance(leaf, TensorSlot)} != set(range(inputs)):
             node.fail("these are not the inputs of the program")
         if any(isinstance(leaf, (TensorRef, Hole, Leaf, Variable)) for leaf in found):
             node.fail("something here is no part of an argument")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.ir.views import Hole, ViewStep
 from runtime.storage.allowed import check_operators, namespaces
 from runtime.storage.artefact import (
@@ -128,7 +128,7 @@ def _path(path: Path) -> list[Any]:
 
 
 def _special(value: Any) -> Any:
-    if isinstance(value, Slot):
+    if isinstance(value, TensorSlot):
         return {"slot": value.index}
     if isinstance(value, Again):
         return {"again": value.number}

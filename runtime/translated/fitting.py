@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import SignatureError
 from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import check, symbols_of
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.ir.tree import Record
 from runtime.storage.answers import AUTOCAST, question, setting
 from runtime.storage.artefact import Variant
@@ -34,7 +34,7 @@ def fit(variant: Variant, given: live.Arguments) -> list[torch.Tensor]:
     found: dict[int, torch.Tensor] = {}
     labels: dict[int, str] = {}
 
-    def slot(saved: Slot, tensor: torch.Tensor, label: str) -> None:
+    def slot(saved: TensorSlot, tensor: torch.Tensor, label: str) -> None:
         if found.setdefault(saved.index, tensor) is not tensor:
             _fail(label, f"is another tensor than '{labels[saved.index]}'", "they were one when it was saved", "D2S305")
         labels.setdefault(saved.index, label)
@@ -122,14 +122,14 @@ def _wrong_setting(variant: Variant) -> SignatureError | None:
 
 
 def _match(
-    saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[Slot, torch.Tensor, str], None]
+    saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[TensorSlot, torch.Tensor, str], None]
 ) -> None:
-    if isinstance(saved, Slot):
-        if not isinstance(given, Slot):
+    if isinstance(saved, TensorSlot):
+        if not isinstance(given, TensorSlot):
             _fail(label, f"is {_shown(given)}", "it was a tensor when it was saved", "D2S305")
         slot(saved, arguments.tensors[given.index], label)
         return
-    if isinstance(given, Slot):
+    if isinstance(given, TensorSlot):
         _fail(label, "is a tensor", f"it was {_shown(saved)} when it was saved", "D2S305")
     inside = parts(saved)
     if isinstance(saved, Again) or isinstance(given, Again):
@@ -308,7 +308,7 @@ def _keys(keys: list[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Slot):
+    if isinstance(value, TensorSlot):
         return "a tensor"
     if isinstance(value, live.Container):
         return f"of type {value.kind.__name__}"

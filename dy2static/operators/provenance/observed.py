@@ -109,7 +109,7 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
         if kind == "hung":
             _note_hung(session, value, held)
         elif kind == "state":
-            if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
+            if contents.state_of(value) != held and not _made_inside(session, value):  # unjournaled.py looks at paths
                 back.get(id(value), _no_undo)()
                 changed.append(type(value).__name__)
         elif kind == "items":

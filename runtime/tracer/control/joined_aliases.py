@@ -8,7 +8,7 @@ from runtime.ir import UNDEF, Operator, Type, Variable
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory import aliases, deferred
-from runtime.tracer.memory.conditions import NEVER, Late, PathCondition
+from runtime.tracer.memory.conditions import NEVER, Deferred, PathCondition
 from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
 from runtime.tracer.memory.unknown_aliasing import between
 from runtime.tracer.values.alias_sets import inherit
@@ -98,7 +98,7 @@ class JoinAliases(JoinPart):
             return
         values = {one.var: one for one in pending}
         new: dict[Variable, Variable] = {}
-        passed: list[Late] = []
+        passed: list[Deferred] = []
         for var in aliases.step_variables(steps):
             if not self.branches.session.visible(var) and var not in new:
                 output = self._output(var.type, {path: values.get(var, var)})

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from runtime.ir import Operand, Operator, Variable
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Body, JoinPart, LoopPart, Met, Number, Pairs
-from runtime.tracer.memory.conditions import NEVER, PathCondition, when
-from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd, joined
+from runtime.tracer.memory.conditions import NEVER, PathCondition
+from runtime.tracer.memory.deferred import CarriedCondition, PathEnd, joined
 from runtime.tracer.memory.storage_table import FixedView, TensorInfo
 from runtime.tracer.recording.nonwritable_views import behind_when, stale_when
 from runtime.tracer.recording.session import Scope, Session
@@ -106,10 +106,10 @@ class LoopViews(LoopPart):
 
     def __init__(self, before: LoopViews | None = None) -> None:
         self._found: dict[Number, dict[Key | None, None]] = {} if before is None else before._found
-        self._values: dict[tuple[Number, Key | None], list[LoopValue]] = {}
+        self._values: dict[tuple[Number, Key | None], list[CarriedCondition]] = {}
         self._read: dict[TensorInfo, None] = {} if before is None else before._read
         """Views from before the loop to which iterations give a history."""
-        self._bare: dict[TensorInfo, LoopValue] = {}
+        self._bare: dict[TensorInfo, CarriedCondition] = {}
 
     def forget(self, slots: set[int]) -> None:
         """Slots whose structure changed are numbered anew."""
@@ -133,12 +133,12 @@ class LoopViews(LoopPart):
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
                 before = first.get((number, key), _Conditions())
-                values = [LoopValue(BOOL, _now(session, body.scope, one), body.scope) for one in before.parts]
+                values = [CarriedCondition(_now(session, body.scope, one), body.scope) for one in before.parts]
                 self._values[number, key] = values
-                _put(session, info, key, _Conditions(*(when(value.inside) for value in values)))
+                _put(session, info, key, _Conditions(*(value.inside for value in values)))
         for info in self._read:
-            self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.graph.bare[info]), body.scope)
-            session.graph.bare[info] = when(self._bare[info].inside)
+            self._bare[info] = CarriedCondition(_now(session, body.scope, session.graph.bare[info]), body.scope)
+            session.graph.bare[info] = self._bare[info].inside
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
@@ -171,10 +171,10 @@ class LoopViews(LoopPart):
             for value in values:
                 value.finish(session, op, PathEnd(path.scope, path.ended))
             if number in results:
-                _put(session, results[number], key, _Conditions(*(when(value.after) for value in values)))
+                _put(session, results[number], key, _Conditions(*(value.after for value in values)))
         for info, value in self._bare.items():
             value.finish(session, op, PathEnd(path.scope, path.ended))
-            session.graph.bare[info] = when(value.after)
+            session.graph.bare[info] = value.after
 
 
 def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:

@@ -11,8 +11,8 @@ from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Ty
 from runtime.tracer.control.parts import Body, LoopPart, Number, Pairs
 from runtime.tracer.memory import aliases, unknown_aliasing
 from runtime.tracer.memory.aliases import Link, Root
-from runtime.tracer.memory.conditions import Late, PathCondition, any_of, when
-from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd
+from runtime.tracer.memory.conditions import Deferred, PathCondition, any_of
+from runtime.tracer.memory.deferred import CarriedCondition, LoopValue, PathEnd
 from runtime.tracer.memory.storage_table import RecordedStep, Storage, note_unknown_alias
 from runtime.tracer.values import alias_sets
 
@@ -35,10 +35,10 @@ class _Share:
     steps: tuple[RecordedStep, ...]
     holes: tuple[Variable, ...] = ()
     """What stands in ``steps`` for numbers that an iteration computes."""
-    value: LoopValue | None = None
+    value: CarriedCondition | None = None
     numbers: tuple[LoopValue, ...] = ()
     """Those numbers, carried beside ``value``, which says whether the share holds."""
-    cases: list[tuple[PathCondition, tuple[Operand | Late, ...]]] = field(default_factory=list)
+    cases: list[tuple[PathCondition, tuple[Operand | Deferred, ...]]] = field(default_factory=list)
     """When an iteration leaves it so, with those numbers then."""
 
     def same(self, number: Number, base: Storage | Number, steps: tuple[RecordedStep, ...]) -> bool:
@@ -52,20 +52,20 @@ class _Share:
 
     def carry(self, first: bool, body: Scope) -> None:
         """Let the loop carry it, if it is asked for; ``first``: whether it holds before the loop."""
-        self.value = LoopValue(BOOL, first, body)
+        self.value = CarriedCondition(first, body)
         self.numbers = tuple(LoopValue(hole.type, UNDEF, body) for hole in self.holes)
 
-    def add(self, dependent: Storage, base: Storage, flag: Late, numbers: Iterable[Late]) -> None:
-        """Note it where ``flag`` holds."""
+    def add(self, dependent: Storage, base: Storage, when: PathCondition, numbers: Iterable[Deferred]) -> None:
+        """Note it where ``when`` holds."""
         pending = tuple(numbers)
         steps = aliases.with_variables(self.steps, {hole: late.var for hole, late in zip(self.holes, pending)})
-        aliases.add(dependent, base, steps, when(flag), pending)
+        aliases.add(dependent, base, steps, when, pending)
 
 
 class _Chosen:
     """A number of the case that holds at the end of an iteration, computed when asked for."""
 
-    def __init__(self, type: Type, path: PathEnd, cases: list[tuple[PathCondition, Operand | Late]]) -> None:
+    def __init__(self, type: Type, path: PathEnd, cases: list[tuple[PathCondition, Operand | Deferred]]) -> None:
         self.var = Variable("", type)
         self._path, self._cases = path, cases
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
-from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, any_of, both, either, when
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, any_of, both, either, when
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import require_certain
 
@@ -36,13 +36,13 @@ class Alias:
     base: Storage
     steps: tuple[RecordedStep, ...]
     when: PathCondition
-    pending: tuple[Late, ...] = ()
+    pending: tuple[Deferred, ...] = ()
     """Values that ``steps`` read."""
 
 
 def add(
     dependent: Storage, base: Storage, steps: tuple[RecordedStep, ...], when: PathCondition,
-    pending: tuple[Late, ...] = (),
+    pending: tuple[Deferred, ...] = (),
 ) -> None:
     """Note that ``dependent`` is ``steps`` of ``base`` where ``when`` holds."""
     alias = Alias(weakref.ref(dependent), base, steps, when, pending)
@@ -57,7 +57,7 @@ class Root:
     storage: Storage
     steps: tuple[RecordedStep, ...]
     when: PathCondition = ALWAYS
-    pending: tuple[Late, ...] = ()
+    pending: tuple[Deferred, ...] = ()
     through: tuple[Storage, ...] = ()
 
 
@@ -145,7 +145,7 @@ class Link(Generic[N]):
     other: N
     steps: tuple[RecordedStep, ...]
     when: PathCondition
-    pending: tuple[Late, ...]
+    pending: tuple[Deferred, ...]
 
 
 def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[N, N]]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 
-class Late(Protocol):
+class Deferred(Protocol):
     """A deferred output: a Variable that its Operator gains only when something asks for it."""
 
     var: Variable
@@ -38,7 +38,7 @@ class Late(Protocol):
         """The Variable, now recorded."""
 
 
-Flag = Late | Variable
+Flag = Deferred | Variable
 
 _MOST_CASES = 64
 """Beyond these a condition is kept as a flag of another one: what is made of it grows no more than that one."""
@@ -165,6 +165,14 @@ def any_of(conditions: Iterable[PathCondition]) -> PathCondition:
     return result
 
 
+def all_of(conditions: Iterable[PathCondition]) -> PathCondition:
+    """All of some conditions."""
+    result = ALWAYS
+    for condition in conditions:
+        result &= condition
+    return result
+
+
 def flagged(condition: PathCondition, session: Session) -> PathCondition:
     """The same as one flag, computed in the current Block."""
     flag = condition.operand(session)
@@ -246,4 +254,5 @@ def _wrapped(session: Session, flag: Flag) -> Any:
     return wrap(flag if isinstance(flag, Variable) else flag.demand(session))
 
 
-__all__ = ["ALWAYS", "NEVER", "Flag", "Late", "PathCondition", "any_of", "both", "either", "flagged", "known", "when"]
+__all__ = ["ALWAYS", "NEVER", "Deferred", "Flag", "PathCondition", "all_of", "any_of", "both", "either", "flagged",
+           "known", "when"]  # fmt: skip

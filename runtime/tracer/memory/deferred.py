@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
-from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, when
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, when
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import TensorInfo
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BOOL = ScalarType("bool")
 
 
-Value = Operand | Late | PathCondition | Callable[[], Operand]
+Value = Operand | Deferred | PathCondition | Callable[[], Operand]
 """What a path yields: there already, deferred itself, whether a condition holds, or computed at the path's end."""
 
 
@@ -153,6 +153,23 @@ class LoopValue:
         position = len(body.yields)
         body.yields.append(UNDEF)  # what it becomes may ask for others, which come after it
         body.yields[position] = _at_end(session, path, self.next)
+
+
+class CarriedCondition:
+    """When something holds in a ``while_loop``, carried only if asked: ``inside`` its body, and ``after`` it.
+
+    It begins as ``first``, and an iteration leaves ``next``, which is set before the loop is recorded.
+    """
+
+    def __init__(self, first: Operand, body: Scope) -> None:
+        self._value = LoopValue(BOOL, first, body)
+        self.inside, self.after = when(self._value.inside), when(self._value.after)
+        self.next: PathCondition = NEVER
+
+    def finish(self, session: Session, op: Operator, path: PathEnd) -> None:
+        """The loop is recorded."""
+        self._value.next = self.next
+        self._value.finish(session, op, path)
 
 
 class _End:

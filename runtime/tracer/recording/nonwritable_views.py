@@ -20,7 +20,7 @@ from runtime.ir import Operator, Variable
 from runtime.ir.views import HOLE
 from runtime.torch_internals import node_in_messages
 from runtime.tracer.memory.conditions import NEVER, PathCondition, any_of, when
-from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed, unneeded
+from runtime.tracer.memory.deferred import CarriedCondition, Needed, PathEnd, joined, needed, unneeded
 from runtime.tracer.memory.storage_table import FixedView, RecordedStep, Storage, TensorInfo, Write
 from runtime.tracer.recording import leaf_writes
 from runtime.tracer.recording.raising import raise_where
@@ -138,17 +138,17 @@ class LoopWrites:
     def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
         """The storage's value is the body's argument for it, which held ``before`` before the loop."""
         self._storage, self._before, self._argument = storage, before, storage.value
-        self._values = {of: LoopValue(BOOL, False, body) for of in (_HAPPENED, _BEHIND)}
-        storage.written[storage.value] = Write(before, *(when(value.inside) for value in self._values.values()))
+        self._values = {of: CarriedCondition(False, body) for of in (_HAPPENED, _BEHIND)}
+        storage.written[storage.value] = Write(before, *(value.inside for value in self._values.values()))
 
     def finish(self, session: Session, op: Operator, path: Path) -> None:
         """The loop is recorded, and the storage's value is an output of it."""
         storage = self._storage
         for of, value in self._values.items():
             now = _since(storage, path.storages.get(storage, self._argument), self._argument, of)
-            value.next = when(value.inside) | now
+            value.next = value.inside | now
             value.finish(session, op, PathEnd(path.scope, path.ended))
-        storage.written[storage.value] = Write(self._before, *(when(value.after) for value in self._values.values()))
+        storage.written[storage.value] = Write(self._before, *(value.after for value in self._values.values()))
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:

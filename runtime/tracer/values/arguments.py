@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 import torch
 
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.tracer.values import structure
 
 Path = tuple[Any, ...]
@@ -50,7 +50,7 @@ class Container:
 
 @dataclass
 class Arguments:
-    """A call's arguments taken apart: its tensors, and everything else as a template with ``Slot``s.
+    """A call's arguments taken apart: its tensors, and everything else as a template with ``TensorSlot``s.
 
     ``labels`` are what the user would write for each tensor: ``x``, ``batch['ids'][0]``.
     """
@@ -85,7 +85,7 @@ class Arguments:
             return node
 
         def build(value: Any, path: Path) -> Any:
-            if isinstance(value, Slot):
+            if isinstance(value, TensorSlot):
                 return tensors[value.index]
             if isinstance(value, Open):
                 return others[value.index]
@@ -129,7 +129,7 @@ class Arguments:
             value = todo.pop()
             if isinstance(value, Container):
                 todo.extend(value.items)
-            elif not isinstance(value, (Slot, Again, Open)):
+            elif not isinstance(value, (TensorSlot, Again, Open)):
                 yield value
 
 
@@ -169,12 +169,12 @@ def flatten(bound: dict[str, Any], apart: Set[type] = frozenset()) -> Arguments:
             names = tuple(bound)
             template = _templates.get(names)
             if template is None:
-                template = _templates[names] = {name: Slot(index) for index, name in enumerate(names)}
+                template = _templates[names] = {name: TensorSlot(index) for index, name in enumerate(names)}
             return Arguments(values, list(names), template, bound, names)
     return _flatten(bound, apart)
 
 
-_templates: dict[tuple[str, ...], dict[str, Slot]] = {}
+_templates: dict[tuple[str, ...], dict[str, TensorSlot]] = {}
 """Templates of calls with tensors only, by the arguments' names."""
 
 
@@ -191,7 +191,7 @@ def _flatten(bound: dict[str, Any], apart: Set[type]) -> Arguments:
             if index == len(tensors):
                 tensors.append(value)
                 labels.append(label)
-            return Slot(index)
+            return TensorSlot(index)
         parts = _parts(value, apart)
         if parts is None:
             return value

@@ -1,6 +1,6 @@
 """Lists of tensors among a call's arguments whose length changes: inputs of the Program in place of a tensor for each.
 
-    f([a, b])    template {"xs": Container(list, [Slot(0), Slot(1)])}       a Program for each length
+    f([a, b])    template {"xs": Container(list, [TensorSlot(0), TensorSlot(1)])}       a Program for each length
                  template {"xs": Container(list, [Open(0, kind)])}          one Program; its input is the list
 
 While tracing, such a list is one that grew (``array.py``). The run is given the caller's tensors themselves, under
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ArrayType, Input, TensorType, Variable
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.ir.types import said
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.values.alias_sets import AliasSet
@@ -42,7 +42,7 @@ def lists(arguments: Arguments) -> dict[Path, Any]:
     counts: dict[int, int] = {}
     found: dict[Path, tuple[Container, Any]] = {}
     for path, value in _nodes(arguments.template.items(), ()):
-        if isinstance(value, Slot):
+        if isinstance(value, TensorSlot):
             counts[value.index] = counts.get(value.index, 0) + 1
         elif isinstance(value, Container) and value.kind in (list, tuple) and value.items:
             kind = _kind(value, arguments.tensors)
@@ -79,7 +79,7 @@ def _nodes(items: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 
 def _kind(node: Container, tensors: Sequence[torch.Tensor]) -> Any:
-    if not all(isinstance(item, Slot) for item in node.items):
+    if not all(isinstance(item, TensorSlot) for item in node.items):
         return None
     kinds = {_look(tensors[item.index]) for item in node.items}
     (kind, *others) = kinds
@@ -96,12 +96,12 @@ def _look(tensor: torch.Tensor) -> Any:
 
 
 def without_tensors(arguments: Arguments, gone: Set[int]) -> Arguments:
-    """The arguments without some tensors, to which no ``Slot`` refers any more."""
+    """The arguments without some tensors, to which no ``TensorSlot`` refers any more."""
     places = {old: new for new, old in enumerate(one for one in range(len(arguments.tensors)) if one not in gone)}
 
     def renumber(value: Any) -> Any:
-        if isinstance(value, Slot):
-            return Slot(places[value.index])
+        if isinstance(value, TensorSlot):
+            return TensorSlot(places[value.index])
         if isinstance(value, Container) and value.kind is not set:
             return replace(value, items=tuple(map(renumber, value.items)))
         return value

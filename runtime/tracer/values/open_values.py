@@ -1,7 +1,7 @@
 """Plain values among a call's arguments that change from call to call: inputs of the Program in place of constants.
 
-    f(x, step=3)    template {"x": Slot(0), "step": 3}             a Program for each number that ``step`` ever was
-                    template {"x": Slot(0), "step": Open(0, int)}  one Program: ``step`` is an input of it
+    f(x, step=3)    template {"x": TensorSlot(0), "step": 3}             a Program for each number that ``step`` was
+                    template {"x": TensorSlot(0), "step": Open(0, int)}  one Program: ``step`` is an input of it
 
 A number enters as numbers outside the arguments do (``python_state/facts.py``). A text is no input: the Program serves
 all texts if nothing of it reads the text, and else the trace is of no use. For generators see ``open_generators.py``.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ScalarType
-from runtime.ir.template import Again, Slot
+from runtime.ir.template import Again, TensorSlot
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
@@ -73,7 +73,7 @@ def _records(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Pat
     for step, value in items:
         if isinstance(value, Container):
             yield from _records(_items(value), (*path, step))
-        elif dataclasses.is_dataclass(value) and not isinstance(value, (type, Slot, Again, Open)):
+        elif dataclasses.is_dataclass(value) and not isinstance(value, (type, TensorSlot, Again, Open)):
             yield (*path, step), value
 
 

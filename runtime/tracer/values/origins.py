@@ -349,7 +349,7 @@ def _carried_as(value: Any, item: structure.Options, number: int) -> Any:
 
 
 def _fits(value: Any, item: structure.Structure) -> bool:
-    """Whether a structure that a value was unified into, with others, carries it; as ``joining.fits``, but for what
+    """Whether a structure that a value was unified into, with others, carries it; as ``unification.fits``, but for what
     is the same of all options."""
     if isinstance(value, (structure.Choice, _Part)):
         return all(_fits(option, item) for option in value.options)

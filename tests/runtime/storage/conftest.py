@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runtime.ir.parser import parse_program
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.storage import Artefact
 from runtime.storage.artefact import Argument, Method, ModuleEntry, State, Variant
 
@@ -22,7 +22,7 @@ LINEAR = """program "forward" {
 
 def make(text: str = LINEAR, weight: torch.Tensor | None = None) -> Artefact:
     """A module with a parameter ``fc.weight`` and the given Program as forward."""
-    variant = Variant(parse_program(text), (State("fc.weight"),), (("x", Slot(0)),))
+    variant = Variant(parse_program(text), (State("fc.weight"),), (("x", TensorSlot(0)),))
     modules = [ModuleEntry("", "Net"), ModuleEntry("fc", "Linear", [("weight", 0), ("bias", None)])]
     weight = torch.arange(6.0).reshape(3, 2).requires_grad_() if weight is None else weight
     method = Method("forward", (Argument("x", "positional_or_keyword"),), {"train": variant, "eval": variant})

@@ -13,7 +13,7 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.ir.parser import parse_program
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.verify import verify
 from runtime.ir.views import HOLE, View, ViewStep
@@ -58,7 +58,7 @@ def rich() -> Artefact:
     variant = Variant(
         program,
         (State("a.weight"), State("a.count"), Constant(0)),
-        (("batch", {"x": Slot(0)}), ("flag", True), ("rest", ())),
+        (("batch", {"x": TensorSlot(0)}), ("flag", True), ("rest", ())),
         views={2: view},
         stores=(
             Store(State("a.count"), Leaf(1)),

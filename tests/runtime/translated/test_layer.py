@@ -12,7 +12,7 @@ import torch
 import runtime
 from runtime.errors import SignatureError, StorageError
 from runtime.ir.parser import parse_program
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import HOLE, View, ViewStep
 from runtime.storage import Artefact, write_artefact
@@ -37,7 +37,7 @@ COUNT = """program "forward" {
 def counting(output: Any = Leaf(0), **more: Any) -> Artefact:
     program = parse_program(COUNT)
     program.output = output
-    variant = Variant(program, (State("part.count"), Constant(0)), (("x", Slot(0)), ("y", Slot(1))), **more)
+    variant = Variant(program, (State("part.count"), Constant(0)), (("x", TensorSlot(0)), ("y", TensorSlot(1))), **more)
     if output == Leaf(0):
         program.block.yields.pop()
     modules = [ModuleEntry("", "Net"), ModuleEntry("part", "Counter", [], [("count", 0, False)])]

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from runtime.ir.template import Slot
+from runtime.ir.template import TensorSlot
 from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Open, flatten
 from runtime.tracer.values.open_generators import Exchange, StandIn, is_default, same_generator
@@ -62,7 +62,7 @@ def test_lists_that_can_be_open():
     before = arguments.rebuild(arguments.tensors)[0]
     made = open_values.opened(arguments, set(open_lists.lists(arguments).items()))
     assert len(made.tensors) == len(arguments.tensors) - 3 == len(made.labels)
-    assert made.template["x"] == Slot(0) and made.labels[0] == "x"
+    assert made.template["x"] == TensorSlot(0) and made.labels[0] == "x"
     after = made.rebuild(made.tensors)[0]
     assert [id(one) for one in after["xs"]] == [id(one) for one in before["xs"]]
     assert type(after["named"]["t"]) is tuple and after["named"]["t"][0] is before["named"]["t"][0]
