@@ -295,7 +295,8 @@ class _Body:
                 acc = session.new_variable(type_)
                 self.acc_args.append(acc)
                 self.acc_next += accumulate(session, acc, session.read(grad.tensor), type_)
-            self.again_next = [condition(backward, entry.again[flag][0].stale()) for flag in self.again]
+            written = [condition(backward, entry.again[flag][0].stale()) for flag in self.again]
+            self.again_next = [one.operand(session) for one in written]
             (self.left,) = session.emit("scalar.sub", [self.count, 1])
 
 
@@ -356,7 +357,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
         if most is None
         else checkpoints.keep_states(backward, entry, body.scope, body.count, most)
     )
-    again = [condition(backward, entry.again[flag][1].stale()) for flag in body.again]
+    again = [condition(backward, entry.again[flag][1].stale()).operand(session) for flag in body.again]
     block.args = [body.count, *body.args, *body.acc_args, *stack_args, *body.again.values()]
     block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next, *body.again_next]
     with session.open("while_loop") as test_scope:
