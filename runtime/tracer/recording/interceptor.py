@@ -28,6 +28,7 @@ _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
     "__array__": "reads a tensor's data as a NumPy array",
     "data_ptr": "reads a tensor's memory address",
+    "is_set_to": "asks which memory a tensor has",
     "storage_type": "reads a tensor's raw memory",
     "storage": "reads a tensor's raw memory",
     "untyped_storage": "reads a tensor's raw memory",

@@ -85,6 +85,9 @@ _METADATA = frozenset(
         "aten.output_nr",
         "aten._is_any_true",
         "aten.is_distributed",
+        "aten.promote_types",
+        "aten.cudnn_is_acceptable",
+        "aten.is_vulkan_available",
     }
 ) - {"prims.device_put", "aten._is_any_true"}
 
