@@ -422,3 +422,8 @@ def test_a_tensor_made_inside_that_a_path_gives_to_a_cache():
 
     with pytest.raises(TraceError, match="D2S276"):
         to_static(function)(X)
+
+
+def test_what_a_cache_cannot_look_up():
+    for function in (lambda x: x * len(PAIR([x])), lambda x: x * len(PAIR((1, {"a": x})))):
+        check(function, (X,), paths=("program",))

@@ -31,6 +31,7 @@ from runtime.ir import Operator
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.storage_table import Snapshot
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -165,16 +166,14 @@ def _as_called(value: Any) -> Any:
 def _of_trace(session: Session) -> Any:
     """Whether a value is one of the trace, is made by the converted function, or has such a part."""
 
-    def check(value: Any, depth: int = 0) -> bool:
+    def is_of_trace(value: Any) -> bool:
         if is_plain(value):
             return False
         if id(value) in memo(session).created or holds_traced(value) or isinstance(value, _SYMBOLS):
             return True
-        if type(value).__module__.partition(".")[0] in _OURS:
-            return True
-        return depth < _DEPTH and any(check(part, depth + 1) for part in _parts(value))
+        return type(value).__module__.partition(".")[0] in _OURS
 
-    return check
+    return lambda value: any(map(is_of_trace, walk([value], _parts, _DEPTH)))
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
@@ -284,6 +283,9 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S276, if it does anything but compute: a cache would keep it from doing so again.
     """
+    for one in walk((*args, *kwargs.values()), lambda value: value if type(value) is tuple else (), _DEPTH):
+        if type(one).__hash__ is None:
+            hash(one)  # raises what a cache raises
     _note_uncounted(session, f)
     known: dict[Any, _Traced] = memo(session).traced_caches
     named = tuple((name, _identity(session, value)) for name, value in kwargs.items())

@@ -17,8 +17,9 @@ import torch
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.shared.staging import Session, Staged, any_staged
 from dy2static.operators.values import sequences_in_python
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 from runtime.tracer.recording import reads
 from runtime.tracer.values import structure
@@ -144,13 +145,17 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
     return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
 
 
-def decides(value: Any, depth: int = 4) -> bool:
+def decides(value: Any) -> bool:
     """Whether comparing a value may be for the run; a list may hold itself."""
-    if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
-        return True
-    if user_methods.orders(value):
-        return True
-    return depth > 0 and isinstance(value, (tuple, list)) and any(decides(one, depth - 1) for one in value)
+    return any_staged([value]) or any(map(_decides, walk([value], _items, 4)))
+
+
+def _decides(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or growing.is_growing(value) or user_methods.orders(value)
+
+
+def _items(value: Any) -> Any:
+    return value if isinstance(value, (tuple, list)) else ()
 
 
 __all__ = [
