@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 import torch
 
@@ -258,3 +260,47 @@ def test_constructors_where_all_sizes_are_open(function, tmp_path):
     static = to_static(function, input_spec=[InputSpec([None, None])])
     check(function, *calls, static=static, paths=("program",))
     check_saved(function, static, tmp_path / "f", *calls[:3], paths=("program",))
+
+
+OUTSIDE = torch.Size([3])
+
+
+def sum_on_a_path(x, n):
+    size = torch.Size([3])
+    if x.sum() > 9:
+        size = size + (int(n),)
+    else:
+        size = OUTSIDE + torch.Size([5])
+    for more in range(2):
+        size += (int(n) + more,)
+    return size, torch.zeros(size)
+
+
+SUMS = [
+    lambda x, n: torch.Size([3]) + (int(n),),
+    lambda x, n: torch.Size(x.shape) + torch.Size([int(n)]),
+    lambda x, n: OUTSIDE + (int(n),) + x.shape,
+    lambda x, n: ((int(n),) + torch.Size([3]), (int(n), 1) + OUTSIDE),
+    lambda x, n: (x.shape + OUTSIDE) * 2 + 2 * torch.Size([int(n)]),
+    lambda x, n: (torch.Size([int(n), 4, 5])[1:], (torch.Size([3]) + (int(n),))[0], torch.Size([3, 4, 5])[int(n) - 1]),
+    lambda x, n: ((torch.Size([3]) + (int(n),)).numel(), len(torch.Size([3]) + (int(n),))),
+    lambda x, n: (torch.Size([3, int(n), 2]).count(2), torch.Size([3, 2, 2]).count(int(n))),
+    lambda x, n: (torch.Size([3, 2]) == (3, int(n)), torch.Size([2]) != torch.Size([int(n)])),
+    lambda x, n: (int(n) in torch.Size([3, 2]), 2 in torch.Size([3, int(n)]), len(x) in torch.Size([3])),
+    lambda x, n: (operator.add(torch.Size([3]), (int(n),)), str(OUTSIDE + (int(n),))),
+    lambda x, n: sum([(int(n),)], torch.Size([3])),
+    lambda x, n: torch.Size([3]) + (float(n),),
+    lambda x, n: (float(n),) + torch.Size([3]),
+    lambda x, n: torch.Size([int(n)]) + ("a",),
+    lambda x, n: torch.Size([3]) + [int(n)],
+    sum_on_a_path,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", SUMS)
+@pytest.mark.parametrize("needs", [False, True])
+def test_sizes_of_numbers_that_only_the_run_knows(function, needs, tmp_path):
+    calls = [(torch.ones(n + 1, 3, requires_grad=needs), torch.tensor(n)) for n in (2, 1, 3)]
+    static = check(function, *calls, paths=("program",))
+    if static.programs and not needs and function not in SUMS[12:16]:
+        check_saved(function, static, tmp_path / "f", *calls, paths=("program",))

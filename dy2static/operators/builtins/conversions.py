@@ -123,7 +123,7 @@ def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         args = (type(args[0])(user_methods.as_number(session, size, "__index__") for size in args[0]),)
     if len(args) == 1 and any_staged(args):
         return StagedSize(args[0])
-    return torch.Size(*args)
+    return StagedSize(torch.Size(*args))  # may meet staged sizes later
 
 
 def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
