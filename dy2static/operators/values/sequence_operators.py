@@ -145,6 +145,20 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
     return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
 
 
+def require_sortable(session: Session, items: Any) -> None:
+    """Refuse to sort a list that grew of tuples with tensors of several elements: Python asks which tensors they are.
+
+    Raises:
+        TraceError: D2S253.
+    """
+    grown = structure.growing(items)
+    parts = grown.item.items if grown is not None and isinstance(grown.item, structure.Sequence) else ()
+    if any(isinstance(part, structure.Tensor) and part.shape != () for part in parts):
+        raise session.error(
+            "a list whose length is only known while the Program runs is sorted, which asks which tensors its items "
+            "hold", hint="Sort by a key, or put the numbers first.", code="D2S253")
+
+
 def decides(value: Any) -> bool:
     """Whether comparing a value may be for the run; a list may hold itself."""
     return any_staged([value]) or any(map(_decides, walk([value], _items, 4)))
@@ -159,5 +173,6 @@ def _items(value: Any) -> Any:
 
 
 __all__ = [
-    "NOT_DONE", "at_index", "contained", "decides", "delete", "multiplied", "multiply", "ordered", "part", "set_part",
+    "NOT_DONE", "at_index", "contained", "decides", "delete", "multiplied", "multiply", "ordered", "part",
+    "require_sortable", "set_part",
 ]  # fmt: skip
