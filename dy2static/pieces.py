@@ -34,6 +34,7 @@ from dy2static.origin import is_generated_file
 from dy2static.verdicts import SMALL, Reason, reason_of
 from runtime import torch_internals
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 
 if TYPE_CHECKING:
     from dy2static.static_function import StaticFunction
@@ -301,18 +302,16 @@ def _is_in_place(op: dis.Instruction) -> bool:
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
-def _holds_tensor(value: Any, depth: int = _SEARCHED) -> bool:
-    if isinstance(value, torch.Tensor):
-        return True
-    if not depth:
-        return False
+def _holds_tensor(value: Any) -> bool:
+    return any(isinstance(one, torch.Tensor) for one in walk([value], _parts, _SEARCHED))
+
+
+def _parts(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor(item, depth - 1) for item in value)
+        return value
     if isinstance(value, dict):
-        return any(_holds_tensor(item, depth - 1) for item in value.values())
-    if hasattr(type(value), "__dataclass_fields__"):
-        return any(_holds_tensor(item, depth - 1) for item in unasked(value, "__dict__", {}).values())
-    return False
+        return value.values()
+    return unasked(value, "__dict__", {}).values() if hasattr(type(value), "__dataclass_fields__") else ()
 
 
 __all__ = ["NOTHING", "Part", "Pieces", "decides", "writes"]

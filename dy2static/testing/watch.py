@@ -28,6 +28,7 @@ from dy2static.testing import both
 from dy2static.testing.report import DIFFERENT, REFUSED, SKIPPED, Report, Verdict
 from runtime import torch_internals
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.walks import walk
 
 GIVE_UP_AFTER = 3
 """A function that was refused so often for one object runs eagerly from then on: tracing it again takes time."""
@@ -304,19 +305,19 @@ def _is_users(function: types.FunctionType) -> bool:
     return not reason_not_converted(function)
 
 
-def _has_tensors(value: Any, depth: int = 4) -> bool:
-    if isinstance(value, (torch.Tensor, torch.nn.Module)):
-        return True
-    if depth == 0:
-        return False
+def _has_tensors(value: Any) -> bool:
+    return any(isinstance(one, (torch.Tensor, torch.nn.Module)) for one in walk([value], _parts, 4))
+
+
+def _parts(value: Any) -> Any:
     if isinstance(value, (list, tuple, set)):
-        return any(_has_tensors(item, depth - 1) for item in value)
+        return tuple(value)
     if isinstance(value, dict):
-        return any(_has_tensors(item, depth - 1) for item in value.values())
+        return tuple(value.values())
     space = getattr(value, "__dict__", None)
-    return isinstance(space, dict) and not isinstance(value, (type, types.ModuleType, types.FunctionType)) and (
-        any(_has_tensors(item, depth - 1) for item in tuple(space.values()))
-    )
+    if not isinstance(space, dict) or isinstance(value, (type, types.ModuleType, types.FunctionType)):
+        return ()
+    return tuple(space.values())
 
 
 def _place(function: Any) -> str:

@@ -8,8 +8,8 @@ import numpy
 import pytest
 import torch
 
-from dy2static import TraceError, to_static
-from tests.oracle import same
+from dy2static import InputSpec, TraceError, save, to_static
+from tests.oracle import check, check_saved, same
 
 X = torch.ones(3)
 POS, NEG = torch.ones(3), -torch.ones(3)
@@ -179,7 +179,7 @@ def test_pure_helpers_may_get_values_of_the_program():
             y = y + double(3) + double(int(x.sum()))
         while y.sum() < 20:
             y = y + double(4)
-        return y
+        return y + 0
 
     converted = to_static(function)
     for x in (POS, NEG):
@@ -239,3 +239,191 @@ def test_a_hit_on_a_path_is_the_cached_object():
     for x in (POS, NEG, POS):
         assert torch.equal(converted(x), function(x))
     assert log == [2]
+
+
+def list_that_is_changed(helper):
+    def function(x):
+        items = helper(len(x))
+        items[0] += 1
+        return x * items[0]
+
+    return (lambda n: [0]), function
+
+
+def dict_that_is_read(helper):
+    return (lambda n: {n: 2}), lambda x: x * helper(len(x))[len(x)]
+
+
+def object_that_is_asked_for(helper):
+    return (lambda n: Thing()), lambda x: (x + helper(len(x)).value, helper(x.shape[0]) is helper(x.numel()))
+
+
+def list_in_a_tuple(helper):
+    def function(x):
+        helper(x.shape[0])[1].append(1)
+        return x * len(helper(x.shape[0])[1])
+
+    return (lambda n: (n, [])), function
+
+
+def tensor_that_is_written(helper):
+    def function(x):
+        one, other = helper(len(x)), helper(x.shape[0])
+        other.add_(1)
+        return one + x, one is other
+
+    return _zeros, function
+
+
+def view_that_is_written(helper):
+    def function(x):
+        helper(len(x))[1:].add_(1)
+        return x + helper(len(x))
+
+    return _zeros, function
+
+
+def tensor_that_is_returned(helper):
+    return _zeros, lambda x: (x + 1, helper(len(x)))
+
+
+def tensor_that_is_compared(helper):
+    return (lambda n: torch.zeros(1)), lambda x: x + (helper(len(x)) is helper(x.numel() + 0 * len(x)))
+
+
+def tensor_in_a_loop(helper):
+    def function(x):
+        for row in x:
+            if row > 0:
+                helper(len(x)).add_(1)
+        return x + helper(len(x))
+
+    return _zeros, function
+
+
+def _zeros(n):
+    return torch.zeros(n)
+
+
+def tensors_of_torchs_own(helper):
+    return torch.zeros, tensor_that_is_written(helper)[1]
+
+
+class Thing:
+    def __init__(self):
+        self.value = 2
+
+
+SEEN = [list_that_is_changed, dict_that_is_read, object_that_is_asked_for, list_in_a_tuple, tensor_that_is_written,
+        view_that_is_written, tensor_that_is_returned, tensor_that_is_compared, tensors_of_torchs_own]  # fmt: skip
+
+
+def _made_of(make):
+    """The function that ``make`` gives, with a cached helper of its own."""
+    holder = []
+    compute, function = make(lambda n: holder[0](n))
+    holder.append(functools.cache(compute))
+    return function
+
+
+@pytest.mark.parametrize("make", SEEN)
+@pytest.mark.parametrize("needs", [False, True])
+def test_what_a_cache_gives_for_a_size_is_one_object(make, needs):
+    calls = [(torch.ones(n, requires_grad=needs),) for n in (4, 4, 6, 6, 4, 5, 6, 2, 6)]
+    eager, static = _made_of(make), to_static(_made_of(make))
+    given = [[function(*call) for call in calls] for function in (eager, static)]
+    same(given[1], given[0])
+
+
+@pytest.mark.parametrize("make", [*SEEN, tensor_in_a_loop])
+def test_what_a_cache_gives_for_a_size_that_is_open(make, tmp_path):
+    static = to_static(_made_of(make), input_spec=[InputSpec([None])])
+    with pytest.raises(TraceError, match="D2S276|D2S210"):
+        static(torch.ones(4))
+    with pytest.raises(TraceError, match="D2S276|D2S210"):
+        save(static, tmp_path / "f")
+
+
+@pytest.mark.parametrize("make", [list_that_is_changed, tensor_that_is_written])
+def test_what_a_cache_gives_on_a_path(make):
+    helper, inner = functools.cache(make(None)[0]), make(lambda n: helper(3))[1]
+
+    def function(x):
+        return inner(x) if x.sum() > 0 else x
+
+    def in_a_loop(x):
+        while x.sum() > 0:
+            result = inner(x)
+            x = (result if isinstance(result, torch.Tensor) else result[0]) - 10
+        return x
+
+    for one in (function, in_a_loop):
+        with pytest.raises(TraceError, match="D2S276"):
+            to_static(one)(X)
+
+
+def tensors_of_two_sizes(x):
+    return x + ROWS(len(x)) * 2 + ROWS(x.shape[0] + 1)[1:]
+
+
+def numbers(x):
+    return x * PAIR(len(x))[0] + len(PAIR(x.numel())[1])
+
+
+def of_a_tensor_made_inside(x):
+    y = x * 2
+    z = DOUBLE(y)
+    DOUBLE(y).add_(1)
+    return z, DOUBLE(y) is z
+
+
+def its_own_cache(x):
+    @functools.cache
+    def items(n):
+        return [n]
+
+    items(len(x)).append(1)
+    return x * len(items(x.shape[0]))
+
+
+ROWS = functools.cache(lambda n: torch.ones(n).cumsum(0).mul_(2))
+DOUBLE = functools.cache(lambda x: x * 2)
+PAIR = functools.cache(lambda n: (n, ("a",)))
+
+
+@pytest.mark.parametrize("function", [tensors_of_two_sizes, numbers, its_own_cache, of_a_tensor_made_inside])
+def test_what_nobody_can_tell_from_the_cached_one_stays(function, tmp_path):
+    calls = [(torch.ones(n),) for n in (4, 6, 5, 6, 3)]
+    static = check(function, *calls, static=to_static(function, input_spec=[InputSpec([None])]), paths=("program",))
+    assert len(static.programs) == 1
+    check_saved(function, static, tmp_path / "f", *calls, paths=("program",))
+
+
+def test_two_calls_of_a_cache_made_inside_that_may_be_one():
+    def function(x):
+        @functools.cache
+        def items(n):
+            return [0]
+
+        items(len(x))[0] += 1
+        items(int(x.sum()))[0] += 1
+        return x * items(len(x))[0]
+
+    with pytest.raises(TraceError, match="D2S276"):
+        to_static(function)(X)
+
+
+def test_a_tensor_made_inside_that_a_path_gives_to_a_cache():
+    def function(x):
+        y = x * 2
+        if x.sum() > 0:
+            DOUBLE(y).add_(1)
+        return DOUBLE(y) + 1
+
+    with pytest.raises(TraceError, match="D2S276"):
+        to_static(function)(X)
+
+
+def test_what_a_cache_cannot_look_up():
+    for function in (lambda x: x * len(PAIR([x])), lambda x: x * len(PAIR((1, {"a": x})))):
+        check(function, (X,), paths=("program",))

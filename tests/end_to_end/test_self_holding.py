@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -68,3 +69,79 @@ def test_returned(f: Any) -> None:
         with pytest.raises(Dy2StaticError, match="that holds itself is returned") as caught:
             static(torch.ones(3))
         assert caught.value.code == "D2S228"
+
+
+WIDE = 30
+
+
+def _list_many_times(x: Any) -> Any:
+    root: list[Any] = [x]
+    root[:] = [root] * WIDE
+    return root
+
+
+def _list_with_a_tensor(x: Any) -> Any:
+    root: list[Any] = [x]
+    root[:] = [*([root] * WIDE), x]
+    return root
+
+
+def _tuples_of_one(x: Any) -> Any:
+    root: tuple[Any, ...] = (x,)
+    for _ in range(40):
+        root = (root, root)
+    return root
+
+
+def _dict_many_times(x: Any) -> Any:
+    root: dict[Any, Any] = {WIDE: x}
+    for number in range(WIDE):
+        root[number] = root
+    return root
+
+
+USES: dict[str, Any] = {
+    "len": lambda root, x: len(root),
+    "item": lambda root, x: root[0] is root[1],
+    "sum": lambda root, x: len([*root, *root]),
+    "call": lambda root, x: _length(root, last=root),
+    "partial": lambda root, x: functools.partial(_length, root)(),
+    "iterators": lambda root, x: (len(list(zip(root, root))), len(list(reversed(list(root))))),
+    "branch": lambda root, x: x + len(root) if x.sum() > 0 else x - 1,
+    "carried": lambda root, x: len(root if x.sum() > 0 else [root]),
+    "equal": lambda root, x: root == [1] or root in [1, None],
+    "numbers": lambda root, x: root[int(x.sum()) - 3] is root[0] and "%d" % len(root),
+    "raised": lambda root, x: len(_raised(root).args),
+}
+
+
+def _length(root: Any, last: Any = None) -> int:
+    return len(root)
+
+
+def _raised(root: Any) -> Any:
+    try:
+        raise ValueError(root)
+    except ValueError as error:
+        return error
+
+
+def checks(root: Any, x: Any) -> Any:
+    assert x.sum() > 0, root
+    return x
+
+
+@pytest.mark.parametrize("use", [*USES, "checks"])
+@pytest.mark.parametrize("make", [_list_many_times, _list_with_a_tensor, _tuples_of_one, _dict_many_times])
+def test_what_holds_one_object_very_many_times_is_walked_once(make: Any, use: str) -> None:
+    what = USES.get(use, checks)
+
+    def function(x: Any) -> Any:
+        return what(make(x), x)
+
+    if use not in ("carried", "checks"):
+        check(function, (torch.ones(3),), (torch.ones(5),), (torch.ones(3),), paths=("program",))
+    elif make is not _tuples_of_one:  # what paths hand over is taken apart, each tuple as often as it is there
+        with pytest.raises(Dy2StaticError) as caught:
+            to_static(function)(torch.ones(3))
+        assert caught.value.code == "D2S228" and caught.value.location is not None

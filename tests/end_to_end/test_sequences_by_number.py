@@ -245,3 +245,37 @@ def test_elements_of_which_only_the_run_knows_the_number(n):
         return x[x > m].tolist(), (x > m).nonzero().tolist(), (x > m).tolist(), torch.Tensor.tolist(x[x > m] > 2)
 
     check(f, (torch.arange(4.0), n), (torch.arange(7.0), n))
+
+
+PAIRS = {
+    "push": lambda pairs, y: heapq.heappush(pairs, (y, 4)),
+    "replace": lambda pairs, y: heapq.heapreplace(pairs, (y, 4)),
+    "pushpop": lambda pairs, y: heapq.heappushpop(pairs, (y, 4)),
+    "less": lambda pairs, y: pairs[1] < (y, 4),
+    "greater": lambda pairs, y: (y, 4) >= pairs[1],
+    "insort": lambda pairs, y: bisect.insort(pairs, (y, 4)),
+    "sorted": lambda pairs, y: len(sorted(pairs)),
+    "sort": lambda pairs, y: pairs.sort(),
+    "smallest": lambda pairs, y: heapq.nsmallest(1, pairs),
+    "least": lambda pairs, y: min(pairs),
+    "found": lambda pairs, y: y in (pairs[1][0],),
+}
+
+
+@pytest.mark.parametrize("use", PAIRS)
+@pytest.mark.parametrize("size", [1, 2])
+def test_pairs_of_tensors_in_a_list_that_grew(use, size):
+    """Python asks first whether two items are one object; a tensor of several elements has no other answer."""
+
+    def function(x, y, left):
+        pairs = [(x, 2), (y, 1)]
+        while left > 0:
+            pairs.append((y, 3))
+            left = left - 4
+        return PAIRS[use](pairs, y), len(pairs)
+
+    calls = [(torch.ones(size), torch.full((size,), 2.0), torch.tensor(left)) for left in (0, 3, 7)]
+    try:
+        check(function, *calls, paths=("program",))
+    except TraceError as error:
+        assert error.code in ("D2S264", "D2S253") and error.location is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 import torch
 
@@ -187,3 +189,117 @@ def test_what_is_expanded_to_a_size_that_data_decides(name, tmp_path):
         ]
         static = check(f, *vectors)
     check_saved(f, static, tmp_path / "expanded.d2s", *vectors)
+
+
+def in_a_branch(x):
+    if x.sum() > 3:
+        y = x.new(x.size()).zero_()
+    else:
+        y = torch.Tensor(x.shape[1:]).zero_()
+    return y
+
+
+def in_a_loop(x):
+    total = x.sum() * 0
+    for row in x:
+        total = total + torch.Tensor(row.shape).zero_().sum() + len(row)
+    while total > 20:
+        total = total - x.new(x.shape).zero_().numel() - 1
+    return total
+
+
+def by_a_number_of_the_run(x):
+    count = int(x.sum())
+    return torch.Tensor(torch.Size((count, 2))).shape, x.new(torch.Size((count, 2))).shape, torch.Tensor(count, 2).shape
+
+
+CONSTRUCTORS = [
+    lambda x: x.new(x.size()).zero_(),
+    lambda x: x.new(x.t().size()).shape,
+    lambda x: x.new(x.shape, device="cpu").shape,
+    lambda x: x.new(x.shape[:1]).shape,
+    lambda x: x.new(x.shape + x.shape).shape,
+    lambda x: x.new(*x.shape).shape,
+    lambda x: x.new(x.shape[0]).shape,
+    lambda x: x.new((x.shape[0], 3)),
+    lambda x: x.new([x.shape[0], 3]),
+    lambda x: torch.Tensor.new(x, x.shape).shape,
+    lambda x: torch.Tensor(x.shape).zero_(),
+    lambda x: torch.Tensor(torch.Size((len(x), 2))).shape,
+    lambda x: torch.Tensor(x.shape + (2,)).shape,
+    lambda x: torch.Tensor(*x.shape).shape,
+    lambda x: torch.Tensor(tuple(x.shape)),
+    lambda x: torch.Tensor(list(x.shape)),
+    lambda x: torch.Tensor([x.shape[0], 3]),
+    lambda x: torch.Tensor(x.shape[0]).shape,
+    lambda x: [one(x.shape).shape for one in (torch.FloatTensor, torch.LongTensor, torch.BoolTensor)],
+    lambda x: torch.LongTensor((x.shape[0], 3)),
+    lambda x: torch.LongTensor(x.shape[0]).shape,
+    lambda x: torch.Tensor([[len(x), 1], [2, int(x.sum())]]),
+    lambda x: (torch.LongTensor([int(x.sum()), 2]), torch.Tensor([x.detach().sum(), 2])),
+    lambda x: (torch.LongTensor(range(len(x))), torch.Tensor([float(x.detach().sum())]), x.new(range(len(x)))),
+    lambda x: torch.Tensor.new_tensor(x, [len(x)]) + torch.Tensor.new(x, [len(x)]),
+    lambda x: x.new_tensor(x.shape),
+    lambda x: x.new_tensor([x.shape[0], 1]),
+    lambda x: x.new_tensor(x.shape[0]),
+    in_a_branch, in_a_loop, by_a_number_of_the_run,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CONSTRUCTORS)
+def test_constructors_that_take_data_or_sizes(function, tmp_path):
+    calls = [(torch.ones(2, 3),), (torch.ones(4, 3),), (torch.ones(5, 7),), (torch.ones(1, 2, requires_grad=True),)]
+    static = check(function, *calls, paths=("program",))
+    check_saved(function, static, tmp_path / "f", *calls[:3], paths=("program",))
+
+
+@pytest.mark.parametrize("function", [CONSTRUCTORS[0], CONSTRUCTORS[10], in_a_branch])
+def test_constructors_where_all_sizes_are_open(function, tmp_path):
+    calls = [(torch.ones(rows, columns),) for rows, columns in ((2, 3), (4, 3), (5, 7), (0, 2))]
+    static = to_static(function, input_spec=[InputSpec([None, None])])
+    check(function, *calls, static=static, paths=("program",))
+    check_saved(function, static, tmp_path / "f", *calls[:3], paths=("program",))
+
+
+OUTSIDE = torch.Size([3])
+
+
+def sum_on_a_path(x, n):
+    size = torch.Size([3])
+    if x.sum() > 9:
+        size = size + (int(n),)
+    else:
+        size = OUTSIDE + torch.Size([5])
+    for more in range(2):
+        size += (int(n) + more,)
+    return size, torch.zeros(size)
+
+
+SUMS = [
+    lambda x, n: torch.Size([3]) + (int(n),),
+    lambda x, n: torch.Size(x.shape) + torch.Size([int(n)]),
+    lambda x, n: OUTSIDE + (int(n),) + x.shape,
+    lambda x, n: ((int(n),) + torch.Size([3]), (int(n), 1) + OUTSIDE),
+    lambda x, n: (x.shape + OUTSIDE) * 2 + 2 * torch.Size([int(n)]),
+    lambda x, n: (torch.Size([int(n), 4, 5])[1:], (torch.Size([3]) + (int(n),))[0], torch.Size([3, 4, 5])[int(n) - 1]),
+    lambda x, n: ((torch.Size([3]) + (int(n),)).numel(), len(torch.Size([3]) + (int(n),))),
+    lambda x, n: (torch.Size([3, int(n), 2]).count(2), torch.Size([3, 2, 2]).count(int(n))),
+    lambda x, n: (torch.Size([3, 2]) == (3, int(n)), torch.Size([2]) != torch.Size([int(n)])),
+    lambda x, n: (int(n) in torch.Size([3, 2]), 2 in torch.Size([3, int(n)]), len(x) in torch.Size([3])),
+    lambda x, n: (operator.add(torch.Size([3]), (int(n),)), str(OUTSIDE + (int(n),))),
+    lambda x, n: sum([(int(n),)], torch.Size([3])),
+    lambda x, n: torch.Size([3]) + (float(n),),
+    lambda x, n: (float(n),) + torch.Size([3]),
+    lambda x, n: torch.Size([int(n)]) + ("a",),
+    lambda x, n: torch.Size([3]) + [int(n)],
+    sum_on_a_path,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", SUMS)
+@pytest.mark.parametrize("needs", [False, True])
+def test_sizes_of_numbers_that_only_the_run_knows(function, needs, tmp_path):
+    calls = [(torch.ones(n + 1, 3, requires_grad=needs), torch.tensor(n)) for n in (2, 1, 3)]
+    static = check(function, *calls, paths=("program",))
+    if static.programs and not needs and function not in SUMS[12:16]:
+        check_saved(function, static, tmp_path / "f", *calls, paths=("program",))

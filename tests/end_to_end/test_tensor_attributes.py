@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 X = torch.ones(2, 3)
 LINEAR = torch.nn.Linear(3, 3)
@@ -207,8 +207,13 @@ def node_as_text(x: Any) -> Any:
     return str((x * LINEAR.weight[0]).grad_fn)
 
 
+def asked_for_its_memory(x: Any) -> Any:
+    y = x * 2
+    return y.is_set_to(y), y
+
+
 @pytest.mark.parametrize("function, code", [
-    (hung_on_parameter, "D2S245"), (carried, "D2S245"),
+    (asked_for_its_memory, "D2S213"), (hung_on_parameter, "D2S245"), (carried, "D2S245"),
     (its_dict, "D2S213"), (its_space, "D2S213"), (copy_with_a_history, "D2S246"), (returned_node, "D2S213"),
     (node_as_text, "D2S213"),
 ])  # fmt: skip
@@ -216,6 +221,42 @@ def test_refused(function: Any, code: str) -> None:
     with pytest.raises(dy2static.Dy2StaticError) as caught:
         dy2static.to_static(function)(X)
     assert caught.value.code == code and caught.value.location is not None
+
+
+def made_of_numbers(x: Any) -> Any:
+    return torch.tensor([len(x), 2.5]), torch.tensor([int(x.sum()), 2]), torch.tensor([x.sum() > 1, 3])
+
+
+def grown(x: Any) -> Any:
+    rows = [(1, 2.5)]
+    while x.sum() > 4:
+        rows.append((len(rows), 0.5))
+        x = x - 1
+    return torch.tensor(rows)
+
+
+def of_dtypes(x: Any) -> Any:
+    wanted = torch.promote_types(torch.int32, x.dtype)
+    if x.sum() > 2 and torch.can_cast(torch.int32, wanted):
+        x = x + torch.finfo(x.dtype).eps
+    for _ in range(int(x.sum())):
+        x = x.to(torch.promote_types(x.dtype, torch.float64))
+    return x.to(torch.result_type(x, 1.5)), torch.iinfo(torch.int8).max, torch.get_default_dtype() is wanted
+
+
+def of_the_build(x: Any) -> Any:
+    return x * torch.is_vulkan_available() + torch.cudnn_is_acceptable(x) + torch.is_floating_point(x) + torch.numel(x)
+
+
+@pytest.mark.parametrize("function", [made_of_numbers, grown, of_dtypes, of_the_build])
+def test_questions_that_no_tensor_answers_are_no_operators(function: Any, tmp_path: Any) -> None:
+    calls = [(torch.ones(n, 3, requires_grad=function is of_the_build),) for n in (2, 4, 1)]
+    spec = [dy2static.InputSpec([None, 3], torch.float32)]
+    static = check(function, *calls, static=dy2static.to_static(function, input_spec=spec), paths=("program",))
+    names = {op.name for program in static.programs for op in program.block.walk()}
+    assert not names & {f"aten.{name}.default" for name in (
+        "promote_types", "result_type", "can_cast", "is_vulkan_available", "cudnn_is_acceptable")}
+    check_saved(function, static, tmp_path / "f", *calls, paths=("program",))
 
 
 def scaled(x: Any) -> Any:

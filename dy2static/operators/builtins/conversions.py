@@ -16,6 +16,7 @@ from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedStr
 
 
@@ -50,13 +51,20 @@ def _holds_values(data: Any) -> bool:
 
 def _has_grown(data: Any) -> bool:
     """Whether a list is inside, or is it, whose length is only known while the Program runs."""
-    return isinstance(data, (list, tuple)) and (growing.is_growing(data) or any(map(_has_grown, data)))
+    return any(isinstance(one, (list, tuple)) and growing.is_growing(one) for one in walk([data], _items, _DEEPEST))
 
 
 def _holds_tensors(data: Any) -> bool:
-    if isinstance(data, torch.Tensor):
-        return True
-    return isinstance(data, (list, tuple)) and any(_holds_tensors(item) for item in data)
+    return any(isinstance(one, torch.Tensor) for one in walk([data], _items, _DEEPEST))
+
+
+def _items(data: Any) -> Any:
+    """What a list or tuple holds; of one that has grown only the run knows."""
+    return data if isinstance(data, (list, tuple)) and not growing.is_growing(data) else ()
+
+
+_DEEPEST = 128
+"""``torch.tensor`` takes no data of more dimensions."""
 
 
 def _common_dtype(session: Session, data: Any) -> torch.dtype:
@@ -115,7 +123,7 @@ def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         args = (type(args[0])(user_methods.as_number(session, size, "__index__") for size in args[0]),)
     if len(args) == 1 and any_staged(args):
         return StagedSize(args[0])
-    return torch.Size(*args)
+    return StagedSize(torch.Size(*args))  # may meet staged sizes later
 
 
 def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

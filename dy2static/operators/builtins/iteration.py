@@ -42,6 +42,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     stages,
 )
+from dy2static.operators.values.sequence_operators import require_sortable
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -178,6 +179,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if isinstance(given, Choice) and given is not args[0]:
         return call(sorted, given, **kwargs)
     if growing.is_growing(given):
+        if kwargs.get("key") is None:
+            require_sortable(session, given)
         by = given, kwargs.get("key"), kwargs.get("reverse", False)
         return functions.call_function(session, _SORTED, by, {})
     items = list(iterate(session, given))

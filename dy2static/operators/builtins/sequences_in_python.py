@@ -77,7 +77,7 @@ def sorted_by(items: Any, key: Any, reverse: Any) -> list[Any]:
     keys: list[Any] = []
     for item in items:
         own = item if key is None else key(item)
-        if own != own:
+        if not isinstance(own, (tuple, list)) and own != own:  # what is inside of these is itself
             raise ValueError("sorted() of nan: its place is not defined")
         place = len(made)
         while place > 0 and (keys[place - 1] < own if reverse else own < keys[place - 1]):

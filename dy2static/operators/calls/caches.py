@@ -11,9 +11,11 @@ from __future__ import annotations
 import functools
 import gc
 import logging
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,13 +24,16 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.provenance.host_random import watched_draws
 from dy2static.operators.provenance.provenance import adopt, holds_traced, is_external, memo
 from dy2static.operators.shared.reached import reaches
-from dy2static.operators.shared.staging import Session
+from dy2static.operators.shared.staging import Choice, Session, Staged
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.ir import Operator
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
+from runtime.tracer.memory import cached_results
+from runtime.tracer.memory.storage_table import Snapshot
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
@@ -51,23 +56,33 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     args = tuple(map(_as_called, args))
     kwargs = {name: _as_called(arg) for name, arg in kwargs.items()}
     if any(map(_of_trace(session), (*args, *kwargs.values()))):
-        return _traced(session, f, args, kwargs)
+        return _traced(session, f, args, kwargs, inside)
     if not on_main_path(session):
         found = peek(f, args, kwargs)
         if found is _NOTHING:
-            return _traced(session, f, args, kwargs)
+            return _traced(session, f, args, kwargs, inside)
         if inside:
-            return f(*args, **kwargs)
+            return _of_own_cache(session, f, f(*args, **kwargs))
         _note_uncounted(session, f)
         return _rest_on(session, f, args, kwargs, found)
     if inside:  # the cache lives as long as the call
-        return f(*args, **kwargs)
+        return _of_own_cache(session, f, f(*args, **kwargs))
     found = peek(f, args, kwargs)
     if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
-        return _traced(session, f, args, kwargs)
+        return _traced(session, f, args, kwargs, inside)
     value = _really(session, f, args, kwargs, found is _NOTHING)
     session.call.uses.append(functools.partial(f, *args, **kwargs))
     return _rest_on(session, f, args, kwargs, value)
+
+
+def is_users_cache(f: Any) -> bool:
+    """Whether somebody put a function into a cache that has a name where it was written: ``cache(torch.zeros)``."""
+    if not isinstance(f, CACHED):
+        return False
+    found: Any = sys.modules.get(f.__module__)
+    for name in f.__qualname__.split("."):
+        found = unasked(found, name)
+    return found is not f
 
 
 def on_main_path(session: Session) -> bool:
@@ -151,16 +166,14 @@ def _as_called(value: Any) -> Any:
 def _of_trace(session: Session) -> Any:
     """Whether a value is one of the trace, is made by the converted function, or has such a part."""
 
-    def check(value: Any, depth: int = 0) -> bool:
+    def is_of_trace(value: Any) -> bool:
         if is_plain(value):
             return False
         if id(value) in memo(session).created or holds_traced(value) or isinstance(value, _SYMBOLS):
             return True
-        if type(value).__module__.partition(".")[0] in _OURS:
-            return True
-        return depth < _DEPTH and any(check(part, depth + 1) for part in _parts(value))
+        return type(value).__module__.partition(".")[0] in _OURS
 
-    return check
+    return lambda value: any(map(is_of_trace, walk([value], _parts, _DEPTH)))
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
@@ -262,27 +275,95 @@ def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     return value
 
 
-def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], inside: bool) -> Any:
     """Trace the function; the same call on the same path gives the same object.
+
+    ``inside``: whether the converted function made it, so that its cache lives as long as the call.
 
     Raises:
         TraceError: D2S276, if it does anything but compute: a cache would keep it from doing so again.
     """
+    for one in walk((*args, *kwargs.values()), lambda value: value if type(value) is tuple else (), _DEPTH):
+        if type(one).__hash__ is None:
+            hash(one)  # raises what a cache raises
     _note_uncounted(session, f)
-    key = (id(f), tuple(map(_identity, args)), tuple((name, _identity(value)) for name, value in kwargs.items()))
-    known: dict[Any, tuple[Scope, Any, Any]] = memo(session).traced_caches
+    known: dict[Any, _Traced] = memo(session).traced_caches
+    named = tuple((name, _identity(session, value)) for name, value in kwargs.items())
+    key = (id(f), tuple(_identity(session, value) for value in args), named)
     scopes = list(session.scope.chain())
-    if key in known and known[key][0] in scopes:
-        return known[key][1]
+    if key in known and known[key].scope in scopes:
+        return known[key].value
     frame = dict(session.journal.frames[-1])
     held = {place: place.get() for place in frame}
-    count = len(session.scope.block.ops)
+    count, before = len(session.scope.block.ops), session.storages.snapshot().made
     value = traced(session, f.__wrapped__, args, kwargs)
-    name = unasked(f, "__qualname__", "a function")
-    _require_pure(session, name, count, held)
-    known[key] = (scopes[0], value, (args, kwargs))
+    _require_pure(session, unasked(f, "__qualname__", "a function"), count, held)
+    made = _Traced(f, scopes[0], value, (*args, *kwargs.values()), before, session.storages.snapshot())
+    others = [one for one in known.values() if one.function is f]
+    may_be_found = bool(others) or not inside or f.cache_info().currsize > 0
+    if key in known or may_be_found and not _is_of_this_call(session, made.given):
+        for one in (made, *others):
+            _require_unseen(session, one)
+    known[key] = made
     session.objects.kept[id(value)] = value
     return value
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """What a cached function gave that was traced."""
+
+    function: Any
+    scope: Scope
+    value: Any
+    given: tuple[Any, ...]
+    before: int
+    """How many pieces of memory there were before."""
+    after: Snapshot
+    """What all memory held then."""
+
+
+def _of_own_cache(session: Session, f: Any, value: Any) -> Any:
+    """What the cache of a function gave that the converted function made: the same call may have been traced."""
+    others = [one for one in memo(session).traced_caches.values() if one.function is f]
+    if others:
+        for one in (*others, _Traced(f, session.scope, value, (), 0, session.storages.snapshot())):
+            _require_unseen(session, one)
+    return value
+
+
+def _is_of_this_call(session: Session, given: tuple[Any, ...]) -> bool:
+    """Whether among the arguments is a tensor that was made inside: no other call has the same key."""
+    return any(isinstance(one, torch.Tensor) and session.knows(one) and session.inputs.own_variable(one) is None
+               and session.info(one).storage.origin is None for one in given)
+
+
+def _require_unseen(session: Session, made: _Traced) -> None:
+    """Refuse a result that is another object at each run, where a cache gives one: it can be changed, and asked for.
+
+    Numbers, texts and tuples of these can not. Tensors are refused where that is done (``cached_results``).
+
+    Raises:
+        TraceError: D2S276.
+    """
+    name = unasked(made.function, "__qualname__", "a function")
+    todo, seen = [made.value], {id(one): one for one in made.given}
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or is_plain(one) or isinstance(one, (Staged, *_SYMBOLS)):
+            continue
+        seen[id(one)] = one
+        if isinstance(one, torch.Tensor):
+            if session.knows(one):
+                cached_results.note(session, one, name, made.before, made.after)
+        elif isinstance(one, Choice):
+            todo += one.options
+        elif isinstance(one, (tuple, frozenset)):
+            todo += one
+        elif isinstance(one, slice):
+            todo += (one.start, one.stop, one.step)
+        elif not is_external(session, one):
+            raise cached_results.refusal(session, name, f"gives an object (a {type(one).__name__})")
 
 
 def _note_uncounted(session: Session, f: Any) -> None:
@@ -290,7 +371,11 @@ def _note_uncounted(session: Session, f: Any) -> None:
     _require_counted(session, f)
 
 
-def _identity(value: Any) -> Any:
+def _identity(session: Session, value: Any) -> Any:
+    """What is the same for two arguments that a cache surely takes for one."""
+    if isinstance(value, Staged):
+        known = session.sizes.expression(value) if value.kind == "int" else None
+        return id(value) if known is None else ("size", known)
     return (type(value), value) if isinstance(value, (int, float, str, bool, type(None))) else id(value)
 
 
@@ -329,4 +414,4 @@ def _is_silent(session: Session, op: Operator) -> bool:
     return True
 
 
-__all__ = ["CACHED", "ask", "call_cached", "on_main_path", "outside", "really"]
+__all__ = ["CACHED", "ask", "call_cached", "is_users_cache", "on_main_path", "outside", "really"]

@@ -26,6 +26,7 @@ from dy2static.operators.calls import (
     tensors_in_python,
 )
 from dy2static.operators.calls.call import call, traced
+from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
@@ -51,7 +52,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.origin import is_generated_file, root_of
 from runtime import torch_internals
 from runtime.tracer.ambient import catching, contents, source_places
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Known, tensors_in
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import number_arguments
@@ -329,10 +330,9 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if held_choice((args, kwargs)) is not None:
         return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
     owner = unasked(f, "__self__")
-    if isinstance(owner, torch.Tensor) and unasked(f, "__name__", "") == "new_tensor" and (
-            any_staged([args]) or growing.holds(args)):
-        like = {"dtype": owner.dtype, "device": owner.device}
-        return traced(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
+    made = _of_data(f, args, kwargs)
+    if made is not None:
+        return traced(session, torch.tensor, *made)
     if unasked(f, "__name__", "") == "tolist" and not kwargs:
         given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
         if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
@@ -347,6 +347,37 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
                 hint="Use an if with the with statement in each branch.", code="D2S212")
         return staged_arguments.decided(session, f, args, kwargs, functools.partial(_call_torch, session, f))
     return _call_torch(session, f, args, kwargs)
+
+
+_CONSTRUCTORS = ("new", "new_tensor")
+"""Methods that make a tensor like another one; ``new`` takes data or sizes, as ``torch.Tensor`` does."""
+
+
+def _of_data(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """What ``torch.tensor`` gets for a call that makes a tensor of data that only the run knows, None for other calls.
+
+        x.new_tensor([n])   x.new([n])   torch.Tensor([n])   torch.LongTensor([n])
+    """
+    given = {name: value for name, value in kwargs.items() if value is not None}
+    owner, name = unasked(f, "__self__"), unasked(f, "__name__", "")
+    if (f is torch.Tensor.new or f is torch.Tensor.new_tensor) and args:
+        owner, args = args[0], args[1:]
+    if isinstance(owner, torch.Tensor) and name in _CONSTRUCTORS:
+        like: dict[str, Any] = {"dtype": owner.dtype, "device": owner.device}
+    elif f is torch.Tensor:
+        like = {"dtype": torch.get_default_dtype(), "device": "cpu"}
+    elif type(f) is type(torch.FloatTensor) and not f.is_sparse:
+        like = {"dtype": f.dtype, "device": "cuda" if f.is_cuda else "cpu"}
+    else:
+        return None
+    if name != "new_tensor" and (
+            len(args) != 1 or type(args[0]) not in (list, tuple, StagedRange) or given.keys() - {"device"}):
+        return None
+    if any_staged([args]) or growing.holds(args) or any(type(one) is StagedRange for one in args):
+        return args, {**like, **given}
+    if name != "new_tensor" and any(True for _ in tensors_in(args, {})):
+        return args, {**like, **given}
+    return None
 
 
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

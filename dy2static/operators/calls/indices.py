@@ -62,14 +62,19 @@ def in_place_of_objects(
 ) -> tuple[tuple[Any, ...], dict[str, Any], list[Asked]]:
     """The arguments with stand-ins for the objects that have an ``__index__`` of a user's, and these stand-ins."""
     asked: list[Asked] = []
+    known: dict[int, Any] = {}
 
     def replaced(value: Any) -> Any:
         kind = type(value)
         if kind in _PLAIN:
             return value
         if kind in (list, tuple):
-            items = [item if type(item) in _PLAIN else replaced(item) for item in value]
-            return value if all(one is other for one, other in zip(items, value)) else kind(items)
+            if id(value) not in known:
+                known[id(value)] = value  # for one that holds itself
+                items = [item if type(item) in _PLAIN else replaced(item) for item in value]
+                same = all(one is other for one, other in zip(items, value))
+                known[id(value)] = value if same else kind(items)
+            return known[id(value)]
         method = None if isinstance(value, int) else python_method(value, "__index__")
         if method is None or home_of(method.__code__.co_filename) or hasattr(kind, "__torch_function__"):
             return value

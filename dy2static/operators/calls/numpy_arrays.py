@@ -21,6 +21,7 @@ from dy2static.operators.shared.staging import Session, Staged
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.recording import numpy_calls, reads
 from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyScalar, dtype_of
 
@@ -81,10 +82,12 @@ _DEEPEST = 32
 """NumPy makes no array of more dimensions; a list may hold itself."""
 
 
-def _holds_array(value: Any, depth: int = 0) -> bool:
-    if isinstance(value, NumpyArray):
-        return True
-    return type(value) in (list, tuple) and depth < _DEEPEST and any(_holds_array(one, depth + 1) for one in value)
+def _holds_array(value: Any) -> bool:
+    return any(isinstance(one, NumpyArray) for one in walk([value], _items, _DEEPEST))
+
+
+def _items(value: Any) -> Any:
+    return value if type(value) in (list, tuple) else ()
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -13,12 +13,15 @@ _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def to_torch(session: Session, value: Any) -> Any:
-    """The value with symbolic numbers in place of staged ones, at any depth of lists, tuples, dicts and slices."""
+    """The value with symbolic numbers in place of staged ones, at any depth of lists, tuples, dicts and slices.
+
+    A ``torch.Size`` stays one: constructors that take data or sizes (``torch.Tensor``, ``x.new``) ask for the class.
+    """
     if isinstance(value, Staged):
         return value if value.kind == "str" else session.sizes.symbolic(value)
     if isinstance(value, StagedSize):
         sizes = tuple(to_torch(session, item) for item in value)
-        return torch.Size(sizes) if all(type(size) is int for size in sizes) else sizes
+        return sizes if any(isinstance(size, torch.SymBool) for size in sizes) else torch.Size(sizes)
     if type(value) in (list, tuple):
         return type(value)(to_torch(session, item) for item in value) if any_staged(value) else value
     if type(value) is dict:

@@ -19,6 +19,7 @@ from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
 
 NOT_USERS: Any = object()
@@ -151,12 +152,18 @@ def as_number(session: Session, value: Any, *names: str) -> Any:
 _NUMBERS = (int, float, bool, complex, str, type(None))
 
 
-def orders(value: Any, depth: int = 2) -> bool:
+def orders(value: Any) -> bool:
     """Whether a user's class says which of two values is less, of a value or of what a list or tuple holds."""
+    return any(map(_orders, walk([value], _items, 2)))
+
+
+def _items(value: Any) -> Any:
+    return value if type(value) in (list, tuple) else ()
+
+
+def _orders(value: Any) -> bool:
     if type(value) in _NUMBERS:
         return False
-    if type(value) in (list, tuple):
-        return depth > 0 and any(orders(one, depth - 1) for one in value)
     return any(is_users(python_method(value, name)) for name in ("__lt__", "__gt__"))
 
 

@@ -23,7 +23,7 @@ from dy2static.operators.builtins import host_calls, operator_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, numpy_arrays, starred_call
-from dy2static.operators.calls.caches import CACHED, call_cached
+from dy2static.operators.calls.caches import CACHED, call_cached, is_users_cache
 from dy2static.operators.calls.call import register
 from dy2static.operators.calls.functions import (
     MAPPINGS,
@@ -174,7 +174,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             note_definition(session, f, "__call__")
             return call_function(session, by_metaclass, (f, *args), kwargs)
         return _make(session, f, args, kwargs)
-    if policy.is_torch(f) and not _is_converted(f):
+    if policy.is_torch(f) and not _is_converted(f) and not is_users_cache(f):
         return call_torch(session, f, args, kwargs)
     if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
         if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls

@@ -21,6 +21,7 @@ from dy2static.operators.iteration.generator import require_not_left
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged, python_method
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values import unjournaled
 
 _KEEPING = frozenset(
@@ -55,17 +56,18 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
         memo(session).iterators[id(made)] = (made, session.journal.frames[-1])
 
 
-def _iterators_in(values: Iterable[Any], depth: int = 3) -> Iterator[Any]:
+def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:
     """What among values, or in containers there, may be advanced by who goes over it; users' ``__iter__`` included."""
-    for value in values:
-        kind = type(value)
+    for value in walk(values, _items, 3):
         if isinstance(value, (torch.Tensor, torch.nn.Module, Staged)):
             continue
         own = (python_method(value, name) for name in ("__iter__", "__reversed__"))
-        if hasattr(kind, "__next__") or any(method is not None for method in own):
+        if hasattr(type(value), "__next__") or any(method is not None for method in own):
             yield value
-        elif kind in (list, tuple, set, frozenset, dict, deque) and depth:
-            yield from _iterators_in(value, depth - 1)
+
+
+def _items(value: Any) -> Any:
+    return value if type(value) in (list, tuple, set, frozenset, dict, deque) else ()
 
 
 def made_on(session: Session, iterator: Any) -> object:

@@ -23,6 +23,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
 from runtime.tracer.ambient.unasked import has_unasked, unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 from runtime.tracer.python_state.journal import Place
@@ -194,16 +195,22 @@ def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> Non
         note_asked(session, values)
 
 
-def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
+_HOLDING = (list, tuple, dict, set, frozenset, deque)
+
+
+def _items(value: Any) -> Any:
+    if not isinstance(value, _HOLDING) or len(value) > _MOST:
+        return ()
+    return (*value, *value.values()) if isinstance(value, dict) else value
+
+
+def note_asked(session: Session, values: Iterable[Any]) -> None:
     """Guard what objects of users' classes hold whose methods builtins or containers may call: ``x in items`` asks
     ``__eq__`` of each."""
-    for value in values:
-        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType)):
+    for value in walk(values, _items, 2):
+        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType, *_HOLDING)):
             continue
-        if isinstance(value, (list, tuple, dict, set, frozenset, deque)):
-            if depth and 0 < len(value) <= _MOST:
-                note_asked(session, (*value, *value.values()) if isinstance(value, dict) else value, depth - 1)
-        elif has_unasked(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
+        if has_unasked(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
             names = [name for name in _ASKED if python_method(value, name) is not None]
             if names and id(value) not in memo(session).asked:
                 memo(session).asked[id(value)] = value

@@ -8,7 +8,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
-from runtime.tracer.memory import aliases
+from runtime.tracer.memory import aliases, cached_results
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.values import alias_sets, same_object, structure
 
@@ -39,6 +39,7 @@ def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any
     a, b = session.one(a), session.one(b)
     if a is b:
         return True
+    _require_not_cached(session, a, b)
     if _is_the_callers(session, a) and _is_the_callers(session, b):
         if not torch_internals.is_fake(a) and not torch_internals.is_fake(b):
             _note_distinct(session, a, b)
@@ -49,6 +50,19 @@ def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any
     if not joined:
         require_distinct(session, a, b)
     return False
+
+
+def _require_not_cached(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Refuse two tensors of which a cached function gave one, where the other may be what its cache holds.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    infos = [session.info(one) if session.knows(one) else None for one in (a, b)]
+    given = [info is not None and cached_results.of(info) is not None for info in infos]
+    for info, older, other in zip(infos, given[::-1], (b, a)):
+        if info is not None and (older or _is_the_callers(session, other)):
+            cached_results.require_none(session, info, "is compared by 'is'")
 
 
 def _note_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
@@ -77,6 +91,7 @@ def require_identity(session: Session, value: Any) -> None:
     if not isinstance(value, torch.Tensor) or not session.knows(value):
         return
     info = session.info(value)
+    cached_results.require_none(session, info, "is asked for its identity")
     others = [root for root in aliases.roots(info, ()) if root.storage is not info.storage and not root.steps]
     if any(not root.when.always for root in others):
         raise session.error(

@@ -25,6 +25,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
 from runtime.tracer.python_state.guards import is_plain
@@ -194,19 +195,21 @@ def _made_by_others(session: Session, obj: object) -> bool:
     )
 
 
-def holds_traced(value: Any, depth: int = 0) -> bool:
+def holds_traced(value: Any) -> bool:
     """Whether a value of this or another trace is inside: a tensor without data, a staged number, a choice."""
+    return any(map(_is_traced, walk([value], _items, 9)))
+
+
+def _is_traced(value: Any) -> bool:
     if isinstance(value, (Staged, Choice, Undefined)) or value is MISSING:
         return True
-    if isinstance(value, torch.Tensor):
-        return torch_internals.is_fake(value)
-    if depth > 8:
-        return False
+    return isinstance(value, torch.Tensor) and torch_internals.is_fake(value)
+
+
+def _items(value: Any) -> Any:
     if type(value) in (list, tuple, set, frozenset, deque):
-        return any(holds_traced(item, depth + 1) for item in value)
-    if isinstance(value, dict):
-        return any(holds_traced(item, depth + 1) for item in value.values())
-    return False
+        return value
+    return value.values() if isinstance(value, dict) else ()
 
 
 # -- reads and writes

@@ -11,6 +11,7 @@ import torch
 
 from dy2static.operators.shared.policy import is_optimizers
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staging import NoNames
 from runtime.tracer.python_state.held import RowKey
@@ -45,23 +46,19 @@ def stages(value: object) -> bool:
     return isinstance(value, (torch.Tensor, Staged, Choice, NumpyArray))
 
 
-def any_staged(values: Any, depth: int = 0) -> bool:
+def any_staged(values: Any) -> bool:
     """Whether a staged number or a choice is among the values, or inside lists, tuples, dicts and slices of them."""
-    return any(_is_or_holds_staged(value, depth) for value in values)
+    return any(isinstance(value, (Staged, Choice, Several, RowKey)) for value in walk(values, _parts, 9))
 
 
-def _is_or_holds_staged(value: Any, depth: int) -> bool:
-    if isinstance(value, (Staged, Choice, Several, RowKey)):
-        return True
-    if depth > 8:
-        return False
+def _parts(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return any_staged(value, depth + 1)
+        return value
     if type(value) is dict:
-        return any(type(key) in (Several, RowKey) for key in value) or any_staged(value.values(), depth + 1)
+        return [*(key for key in value if type(key) in (Several, RowKey)), *value.values()]
     if type(value) is slice:
-        return any_staged((value.start, value.stop, value.step), depth + 1)
-    return False
+        return value.start, value.stop, value.step
+    return ()
 
 
 METHOD_WATCHERS: list[Callable[[Session, object, str], None]] = []

@@ -18,6 +18,7 @@ from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.percent_format import percent
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
+from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
 from runtime.tracer.values.numpy_arrays import NumpyArray
@@ -47,6 +48,8 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _PLAIN[op](a, b)
     if op == "%" and isinstance(a, Choice) and any(isinstance(option, (str, bytes)) for option in a.options):
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+    if torch.Size in (type(a), type(b)):
+        a, b = (StagedSize(one) if type(one) is torch.Size else one for one in (a, b))
     a, b = numpy_arrays.beside_numbers(session, a, op, b)
     if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)

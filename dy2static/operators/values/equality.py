@@ -19,6 +19,7 @@ from dy2static.operators.provenance.identity import identical_tensors
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
 from dy2static.operators.values.attribute import attr
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.held import RowKey
 from runtime.tracer.values import array, containers, structure
 from runtime.tracer.values.heaps import identical
@@ -26,17 +27,23 @@ from runtime.tracer.values.heaps import identical
 _DEPTH = 8
 
 
-def is_open(value: Any, depth: int = 0) -> bool:
+def is_open(value: Any) -> bool:
     """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
+    return any(map(_is_open, walk([value], _parts, _DEPTH + 1)))
+
+
+def _parts(value: Any) -> Any:
+    if type(value) is dict:
+        return *value, *value.values()
+    return value if type(value) in (list, tuple) else ()
+
+
+def _is_open(value: Any) -> bool:
     if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several, RowKey)):
         return True
     if isinstance(value, set):
         return any(type(item) is containers.Several for item in value)
-    if is_users(python_method(value, "__eq__")):
-        return True
-    if depth > _DEPTH or type(value) not in (list, tuple, dict):
-        return False
-    return any(is_open(item, depth + 1) for item in ((*value, *value.values()) if type(value) is dict else value))
+    return is_users(python_method(value, "__eq__"))
 
 
 def equal(session: Session, a: Any, b: Any) -> Any:
@@ -98,14 +105,27 @@ def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
     return found
 
 
-def _is_quiet(value: Any, depth: int = 0) -> bool:
+def _is_quiet(value: Any) -> bool:
     """Whether comparing it runs no user's code and cannot raise."""
-    if isinstance(value, torch.Tensor):
-        return value.dim() == 0 and not value.is_sparse
-    if type(value) in (list, tuple, dict):
-        parts = (*value, *value.values()) if type(value) is dict else value
-        return depth < _DEPTH and all(_is_quiet(part, depth + 1) for part in parts)
-    return not is_users(python_method(value, "__eq__"))
+    around: list[int] = []
+    known: set[int] = set()
+
+    def is_quiet(value: Any) -> bool:
+        if isinstance(value, torch.Tensor):
+            return value.dim() == 0 and not value.is_sparse
+        if type(value) in (list, tuple, dict):
+            if id(value) in known:
+                return True
+            if id(value) in around or len(around) > _DEPTH:
+                return False
+            around.append(id(value))
+            found = all(map(is_quiet, _parts(value)))
+            around.pop()
+            known.add(id(value))  # is asked only if all were
+            return found
+        return not is_users(python_method(value, "__eq__"))
+
+    return is_quiet(value)
 
 
 def _same(session: Session, one: Any, other: Any) -> Any:

@@ -17,6 +17,7 @@ from dy2static.operators.constructs.user_methods import is_users
 from dy2static.operators.provenance.provenance import CONTAINERS
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, python_method
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import held_in
 
 _AT_MOST = 256
@@ -100,8 +101,9 @@ _NO_NUMBERS = (str, bytes, type(None), tuple, frozenset, type, types.FunctionTyp
 
 def refusal(session: Session, what: str, obj: Any) -> Exception:
     """The located error, to be raised."""
+    name = "Size" if isinstance(obj, StagedSize) else type(obj).__name__
     return session.error(
-        f"{what} a {type(obj).__name__} is a number that is only known while the Program runs", code="D2S265",
+        f"{what} a {name} is a number that is only known while the Program runs", code="D2S265",
         hint="Index a list with a single int, or use a tensor and index that.")
 
 

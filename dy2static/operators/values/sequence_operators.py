@@ -17,8 +17,9 @@ import torch
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.shared.staging import Session, Staged, any_staged
 from dy2static.operators.values import sequences_in_python
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 from runtime.tracer.recording import reads
 from runtime.tracer.values import structure
@@ -144,15 +145,34 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
     return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
 
 
-def decides(value: Any, depth: int = 4) -> bool:
+def require_sortable(session: Session, items: Any) -> None:
+    """Refuse to sort a list that grew of tuples with tensors of several elements: Python asks which tensors they are.
+
+    Raises:
+        TraceError: D2S253.
+    """
+    grown = structure.growing(items)
+    parts = grown.item.items if grown is not None and isinstance(grown.item, structure.Sequence) else ()
+    if any(isinstance(part, structure.Tensor) and part.shape != () for part in parts):
+        raise session.error(
+            "a list whose length is only known while the Program runs is sorted, which asks which tensors its items "
+            "hold", hint="Sort by a key, or put the numbers first.", code="D2S253")
+
+
+def decides(value: Any) -> bool:
     """Whether comparing a value may be for the run; a list may hold itself."""
-    if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
-        return True
-    if user_methods.orders(value):
-        return True
-    return depth > 0 and isinstance(value, (tuple, list)) and any(decides(one, depth - 1) for one in value)
+    return any_staged([value]) or any(map(_decides, walk([value], _items, 4)))
+
+
+def _decides(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or growing.is_growing(value) or user_methods.orders(value)
+
+
+def _items(value: Any) -> Any:
+    return value if isinstance(value, (tuple, list)) else ()
 
 
 __all__ = [
-    "NOT_DONE", "at_index", "contained", "decides", "delete", "multiplied", "multiply", "ordered", "part", "set_part",
+    "NOT_DONE", "at_index", "contained", "decides", "delete", "multiplied", "multiply", "ordered", "part",
+    "require_sortable", "set_part",
 ]  # fmt: skip

@@ -128,9 +128,14 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
 
 
 def _can_be_one(session: Session, item: Any, value: Any) -> bool:
-    """Whether two tensors are one object on some paths, which Python asks before it compares them."""
+    """Whether two tensors are one object on some paths, which Python asks before it compares them.
+
+    Of those with several elements it is always asked: what their elements are has no truth.
+    """
     if not isinstance(item, torch.Tensor) or not isinstance(value, torch.Tensor):
         return False
+    if item.dim() and value.dim() and not _is_single(session, item):
+        return True
     return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
 
 

@@ -22,7 +22,7 @@ from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
-from runtime.tracer.memory import aliases, hung
+from runtime.tracer.memory import aliases, cached_results, hung
 from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -167,6 +167,7 @@ class Outputs:
             hung.require_none(session, value, "which leads to the tensor again, leaves the converted function")
         info = session.info(value)
         nonwritable_views.require_returnable(session, info)
+        cached_results.require_none(session, info, "leaves the function")
         gone = info.storage.origin is None and gradients.is_used_up(session, value)
         origin = info.storage.origin
         own = session.inputs.own_variable(value)

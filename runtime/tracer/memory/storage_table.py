@@ -52,6 +52,8 @@ class Storage:
     """Where it is told of new values."""
     number: int = 0
     """Its place in the order of creation."""
+    cached_by: tuple[str, Location | None] | None = None
+    """The cached function that gave it, and the call's place, where each run makes it anew (``cached_results``)."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 

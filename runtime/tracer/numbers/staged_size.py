@@ -15,6 +15,14 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, Staged) and value.kind in ("int", "bool"))
 
 
+def _in_words(value: Any) -> Any:
+    """What torch is to name in a message in place of a tuple."""
+    if not isinstance(value, tuple):
+        return value
+    plain = {"int": 0, "bool": False, "float": 0.0, "str": ""}
+    return tuple(plain[one.kind] if isinstance(one, Staged) else one for one in value)
+
+
 class StagedSize(tuple[Any, ...]):
     """A ``torch.Size`` that may hold staged sizes. Sums and slices are sizes as well, as those of ``torch.Size``."""
 
@@ -52,7 +60,7 @@ class StagedSize(tuple[Any, ...]):
     def __add__(self, other: Any) -> Any:
         if isinstance(other, tuple) and all(map(_is_size, other)):
             return StagedSize((*self, *other))
-        torch.Size(()) + other  # raises, but for a tuple in some versions of torch
+        torch.Size((0,) * len(self)) + _in_words(other)  # raises, but for a tuple in some versions of torch
         return (*self, *other)
 
     @acts_for_user
@@ -61,7 +69,7 @@ class StagedSize(tuple[Any, ...]):
             return NotImplemented
         if all(map(_is_size, other)):
             return StagedSize((*other, *self))
-        other + torch.Size(())
+        _in_words(other) + torch.Size(())
         return (*other, *self)
 
     @acts_for_user

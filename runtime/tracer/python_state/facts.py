@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
 
@@ -81,18 +82,26 @@ def stage(session: Session, place: Place, value: Any) -> bool:
 _ITEMS, _DEPTH = 256, 4
 
 
-def numbers_inside(value: Any, depth: int = 0) -> Iterator[tuple[Place, Any]]:
+def numbers_inside(value: Any) -> Iterator[tuple[Place, Any]]:
     """Where plain numbers are in a list or dict, and in those that it holds, and which they are.
 
     >>> [number for _, number in numbers_inside([{"lr": 0.1, "name": "a"}, (2, [3])])]
     [0.1, 3]
     """
-    if type(value) not in (list, dict, tuple) or len(value) > _ITEMS or depth > _DEPTH:
-        return
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        if type(value) is not tuple and can_be_fact(item):
-            yield Place("item", value, key), item
-        yield from numbers_inside(item, depth + 1)
+    seen: set[int] = set()
+    for one in walk([value], _parts, _DEPTH):
+        if not _parts(one) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        for key, item in () if type(one) is tuple else one.items() if isinstance(one, dict) else enumerate(one):
+            if can_be_fact(item):
+                yield Place("item", one, key), item
+
+
+def _parts(value: Any) -> Any:
+    if type(value) not in (list, dict, tuple) or len(value) > _ITEMS:
+        return ()
+    return value.values() if isinstance(value, dict) else value
 
 
 def stage_items(session: Session, container: Any) -> None:

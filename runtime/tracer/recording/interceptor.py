@@ -14,6 +14,7 @@ from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.numbers import number_arguments
@@ -28,6 +29,7 @@ _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
     "__array__": "reads a tensor's data as a NumPy array",
     "data_ptr": "reads a tensor's memory address",
+    "is_set_to": "asks which memory a tensor has",
     "storage_type": "reads a tensor's raw memory",
     "storage": "reads a tensor's raw memory",
     "untyped_storage": "reads a tensor's raw memory",
@@ -70,8 +72,16 @@ def _is_leaf(tensor: torch.Tensor) -> bool:
     return tensor.is_leaf
 
 
+_DEEPEST = 32
+"""No tensor has more dimensions by far."""
+
+
 def _has_staged(values: Any) -> bool:
-    return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
+    return any(isinstance(value, Staged) for value in walk(values, _items, _DEEPEST))
+
+
+def _items(value: Any) -> Any:
+    return value if type(value) in (list, tuple) else ()
 
 
 class History:

@@ -14,6 +14,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.numbers.scalars import kind_of
 from runtime.tracer.recording import histories
@@ -109,7 +110,20 @@ def _shown(session: Session, arg: Any) -> Operand:
 
 
 def _plain(value: Any) -> bool:
-    if type(value) in (list, tuple, dict):
-        return all(map(_plain, value.values() if isinstance(value, dict) else value))
+    return all(map(_is_plain, walk([value], _parts, _DEEPEST)))
+
+
+_DEEPEST = 64
+
+
+def _parts(value: Any) -> Any:
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) in (list, tuple) else ()
+
+
+def _is_plain(value: Any) -> bool:
     constants = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format)
-    return value is None or isinstance(value, constants) or kind_of(value) is not None
+    if value is None or type(value) in (list, tuple, dict):
+        return True
+    return isinstance(value, constants) or kind_of(value) is not None

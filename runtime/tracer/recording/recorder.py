@@ -19,7 +19,7 @@ from runtime.ir.views import HOLE
 from runtime.ops import aten
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import flatten_results, tensors_in, unflatten_results
-from runtime.tracer.memory import aliases, detached, overlaps
+from runtime.tracer.memory import aliases, cached_results, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import (
@@ -85,6 +85,9 @@ _METADATA = frozenset(
         "aten.output_nr",
         "aten._is_any_true",
         "aten.is_distributed",
+        "aten.promote_types",
+        "aten.cudnn_is_acceptable",
+        "aten.is_vulkan_available",
     }
 ) - {"prims.device_put", "aten._is_any_true"}
 
@@ -394,6 +397,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for tensor in written:
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
+            cached_results.require_none(session, infos[id(tensor)], "is written")
             if seen:
                 leaf_writes.require_no_leaf(session, infos[id(tensor)], func, args, kwargs)
             if storage not in bases:
@@ -490,6 +494,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
         if session.replaying is None:
             nonwritable_views.require_writable(session, [info], [info])
+            cached_results.require_none(session, info, "is changed in place")
             leaf_writes.require_no_leaf(session, info, func, args, kwargs)
             nonwritable_views.require_readable(session, [info])
         metadata_changes.require_changeable(session, name, tensor, info)

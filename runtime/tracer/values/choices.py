@@ -13,6 +13,7 @@ import torch
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import has_unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values.containers import several
@@ -74,35 +75,36 @@ def too_many(session: Session, count: int) -> Exception:
     )
 
 
-def held_choice(value: Any, depth: int = 0) -> Any:
+def held_choice(value: Any) -> Any:
     """The first value of several that is ``value``, or is inside lists, tuples, dicts and slices; None without one."""
-    if isinstance(value, Choice):
-        return value
-    found = several(value) if row_of(value) is None else None
-    if found is not None:
-        return found
-    if depth > 4 or not isinstance(value, (list, tuple, dict, slice)):
-        return None
-    for item in _inside(value):
-        found = held_choice(item, depth + 1)
+    for one in walk([value], _unless_several, 5):
+        found = _choice_of(one)
         if found is not None:
             return found
     return None
 
 
+def _choice_of(value: Any) -> Any:
+    if isinstance(value, Choice):
+        return value
+    return several(value) if row_of(value) is None else None
+
+
+def _unless_several(value: Any) -> Iterable[Any]:
+    return _inside(value) if _choice_of(value) is None else ()
+
+
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, slice):
         return value.start, value.stop, value.step
-    return value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
-def _choices(value: Any, depth: int = 0) -> Iterator[Any]:
+def _choices(value: Any) -> Iterator[Any]:
     """Every value of several that ``held_choice`` would find."""
-    if isinstance(value, Choice):
-        yield value
-    elif depth <= 4 and isinstance(value, (list, tuple, dict, slice)):
-        for item in _inside(value):
-            yield from _choices(item, depth + 1)
+    return (one for one in walk([value], _inside, 5) if isinstance(one, Choice))
 
 
 def with_option(value: Any, choice: Any, option: Any) -> Any:

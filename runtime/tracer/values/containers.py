@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import gc
+import sys
 import types
 import weakref
 from collections import defaultdict, deque
@@ -27,6 +28,7 @@ import torch
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
 from runtime.tracer.ambient.unasked import has_unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
 from runtime.tracer.python_state.journal import Place, python_kind
@@ -339,7 +341,8 @@ class Leaving:
                     todo += [(item, (*way, key), fixed) for key, item in items_of(value)]
                 continue
             if isinstance(value, tuple):
-                todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
+                if not all(map(_is_tuple_or_leaf, walk([value], _of_tuples, sys.maxsize))):
+                    todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
                 continue
             if id(value) in self.reached:
                 continue
@@ -349,6 +352,15 @@ class Leaving:
                 todo += [(item, (*way, key), fixed) for key, item in zip(*fields)]
                 continue
             todo += [(item, (*way, id(value), number), True) for number, item in enumerate(opaque_parts(value))]
+
+
+def _of_tuples(value: Any) -> Any:
+    return value if type(value) is tuple else ()
+
+
+def _is_tuple_or_leaf(value: Any) -> bool:
+    """Of tuples of tuples that hold nothing else: each may be there very many times, and leads to no container."""
+    return value is None or type(value) is tuple or isinstance(value, _LEAVES)
 
 
 _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)

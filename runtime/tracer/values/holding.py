@@ -13,6 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField, RowKey
 from runtime.tracer.values import structure
@@ -22,17 +23,19 @@ _DEPTH = 6
 
 def holds_traced(value: Any, depth: int = 0) -> bool:
     """Whether a value of the trace is inside, however it is held."""
+    return any(map(_is_traced, walk([value], _inside, _DEPTH + 1 - depth)))
+
+
+def _is_traced(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return torch_internals.is_fake(value)
-    if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
-                          torch.SymBool, RowField, RowKey)):
-        return True
-    if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
-        return False
-    return any(holds_traced(item, depth + 1) for item in _inside(value))
+    return isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
+                              torch.SymBool, RowField, RowKey))
 
 
 def _inside(value: Any) -> list[Any]:
+    if structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module, torch.Tensor)):
+        return []
     if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
         return list(value)
     if isinstance(value, dict):

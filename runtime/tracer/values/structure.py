@@ -22,6 +22,7 @@ from runtime.tracer.ambient import objects, state
 from runtime.tracer.ambient.calls import Known as FoundOut
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.ambient.poison import Poison, keys_answer
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain, same_plain
@@ -476,18 +477,22 @@ def same_known(a: Any, b: Any) -> bool:
     return is_plain(a) and is_plain(b) and same_plain(a, b)
 
 
-def has_traced(value: Any, depth: int = 0) -> bool:
+def has_traced(value: Any) -> bool:
     """Whether a tensor or staged value is inside."""
+    return any(map(_is_traced, walk([value], _traced_parts, 9)))
+
+
+def _is_traced(value: Any) -> bool:
     if isinstance(value, (torch.Tensor, Staged, Choice, Growing, RowField, RowKey)):
         return True
-    if depth > 8:
-        return False
+    return type(value) not in (list, tuple, StagedSize, ListContent) and row_of(value) is not None
+
+
+def _traced_parts(value: Any) -> Any:
     if type(value) in (list, tuple, StagedSize, ListContent):
-        return any(has_traced(item, depth + 1) for item in value)
+        return value
     fields = field_items(value)
-    if fields is not None:
-        return any(has_traced(item, depth + 1) for item in fields[1])
-    return row_of(value) is not None
+    return () if fields is None else fields[1]
 
 
 def can_be_copied(session: Session, value: Any) -> bool:

@@ -137,7 +137,7 @@ def functions(x):
         mapped,
         ordered,
         reduced,
-        cached(x),
+        cached(x) + 0,
         decorated(x),
     )
 

@@ -31,6 +31,12 @@ def mask(n):
 @functools.lru_cache(maxsize=3)
 def half(n):
     return n / 2
+@functools.cache
+def items(n):
+    return [n, 0]
+@functools.cache
+def rows(n):
+    return torch.zeros(3)
 class Box:
     @functools.lru_cache
     def width(self, n):
@@ -64,29 +70,36 @@ class CachedHelpers(Mode):
         number = self.rng.choice(("1", "2", "3", "k", "k + 1", "k"))
         calls = (f"{one} = {one} * scale({number})", f"{one} = {other} + noise({number})", f"n = n + plain({number})",
                  f'{one} = {other} * table({number})["t"]', f"{one} = {other} + mask({number})",
+                 f"items({number})[1] += 1", f"n = n + items({number})[1]", f"rows({number}).add_(1)",
+                 f"{one} = {other} + rows({number})",
                  f"n = n + BOX.width({number})", "n = n + BOX.depth", f"n = table({number}, name='t')['size'][0]",
                  f"{one} = torch.where(mask({number}), {one}, {other})")  # fmt: skip
         asks = ("n = n + scale.cache_info().hits", "n = n + noise.cache_info().currsize",
+                f"n = n + (rows({number}) is rows(k))",
                 "n = n + (table(2) is table(2))", f"n = n + (noise({number}) is noise({number}))",
                 "scale.cache_clear()" if self.rng.random() < 0.3 else "n = n + scale.cache_info().misses")  # fmt: skip
         if self.inside and not self.free:
             calls = tuple(text for text in (*calls, f"n = n + half({number})", f"{one} = {other} * half({number})")
-                          if not any(name in text for name in ("scale(", "noise(", "plain(", "BOX")))
+                          if not any(name in text for name in ("scale(", "noise(", "plain(", "BOX", "items(", "add_(")))
             asks = ("n = n + (table(2) is table(2))", f"n = n + (half({number}) is half({number}))")
         values = (f"{one} = {other} + 1", f"{one} = {one} * {other}", "n = n + 1", f"{one} = {other} + torch.rand(3)")
         return self.rng.choice(self.rng.choices((calls, asks, values), (5, 1, 3))[0])
 
     def compare(self, load_program: Callable[[], types.ModuleType], seed: int) -> None:
-        """Two copies of the program, each with caches of its own, through all calls, some of them twice."""
+        """Two copies of the program, each with caches of its own, through all calls, some of them twice.
+
+        Then ``k`` changes so often that a Program reads it at each call.
+        """
         theirs, mine = load_program(), load_program()
         converted = dy2static.to_static(mine.f)
         calls = self.calls(seed)
-        for number, call in enumerate([calls[0], calls[0], calls[1], calls[4], calls[0]]):
+        changing = [(*calls[4][:2], k) for k in (5, 7, 5, 9, 7)]
+        for number, call in enumerate([calls[0], calls[0], calls[1], calls[4], calls[0], *changing]):
             where = f"call {number}"
             expected, got = run(theirs.f, copied(call), number), run(converted, copied(call), number)
             if not hold(got, expected, where, Terms(tolerance=TOLERANCE), [("log", mine.LOG, theirs.LOG)]):
                 return
-            for name in ("scale", "noise", "table", "mask"):
+            for name in ("scale", "noise", "table", "mask") if number < len(calls) - 1 else ():
                 if self._only_on_some_paths(theirs, name):  # such calls are not counted (docs/python_state.md)
                     continue
                 infos = [tuple(getattr(module, name).cache_info()) for module in (mine, theirs)]

@@ -1,0 +1,37 @@
+"""Walks through what values hold that enter each object once: a list may hold itself, or another many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+Parts = Callable[[Any], Iterable[Any]]
+
+
+def walk(values: Iterable[Any], parts: Parts, deepest: int) -> Iterator[Any]:
+    """The values, then their ``parts``, then those of these, ``deepest`` levels down.
+
+    >>> items = [1, 2]
+    >>> items[:] = [items, items, 3]
+    >>> [type(one).__name__ for one in walk([items], lambda one: one if type(one) is list else (), 9)]
+    ['list', 'list', 'list', 'int']
+    """
+    seen: set[int] = set()
+    level = list(values)
+    for _ in range(deepest):
+        following: list[Any] = []
+        for value in level:
+            yield value
+            if id(value) not in seen:
+                before = len(following)
+                for part in parts(value):
+                    following.append(part)  # extend asks a user's class for its length
+                if len(following) > before:
+                    seen.add(id(value))
+        if not following:
+            return
+        level = following
+    yield from level
+
+
+__all__ = ["Parts", "walk"]
