@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import dataclasses
 import functools
 import itertools
@@ -747,3 +748,139 @@ def test_decorator_that_keeps_a_function() -> None:
             return outer(), entered, sorted([3, 1, 2], key=lambda one: one * inner())
 
     assert answer(f) == "same"
+
+
+# -- items of objects, which C code takes ------------------------------------------------------------------------------
+
+
+class Iterated:
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+    def __iter__(self) -> Any:
+        return iter([len(self.p)])
+
+
+class Indexed:
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+    def __getitem__(self, place: int) -> int:
+        if place >= len(self.p):
+            raise IndexError
+        return place
+
+
+class Mapped:
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+    def keys(self) -> list[str]:
+        return ["a"]
+
+    def __getitem__(self, key: str) -> int:
+        return len(self.p)
+
+
+class Copied:
+    def __init__(self, p: Any) -> None:
+        self.p = p
+
+    def __getstate__(self) -> Any:
+        return {"n": len(self.p)}
+
+
+def _with_items(make: Any, change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def read(v: Any) -> Any:
+        made = make()
+        found = change(made, v)
+        return made if found is None else found
+
+    return read
+
+
+def _replaced(made: Any, v: Any) -> None:
+    made[0:1] = v
+
+
+def _rest(v: Any) -> Any:
+    _, *rest = v
+    return rest
+
+
+def _given(*args: Any, **kwargs: Any) -> Any:
+    return args, kwargs
+
+
+TAKERS: dict[str, Callable[[Any], Any]] = {
+    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque, "sum": sum,
+    "star": lambda v: [*v], "star in a set": lambda v: {*v}, "star in a call": lambda v: _given(*v), "rest": _rest,
+    "zip": lambda v: list(zip(v, [1, 2, 3, 4])), "enumerate": lambda v: list(enumerate(v)),
+    "map": lambda v: [*map(str, v)],
+    "filter": lambda v: list(filter(None, v)), "comprehension": lambda v: [t for t in v],
+    "extend": _with_items(lambda: [0], lambda made, v: made.extend(v)),
+    "update": _with_items(lambda: {9}, lambda made, v: made.update(v)),
+    "slice": _with_items(lambda: [0, 1], _replaced), "+=": _with_items(lambda: [0], operator.iadd),
+    "in": lambda v: 3 in v, "fromkeys": dict.fromkeys, "Counter": lambda v: collections.Counter(v),
+    "union": lambda v: {1}.union(v), "any": any, "iter": lambda v: list(iter(v)), "min": min,
+    "chain": lambda v: list(itertools.chain(v, [0])), "sorted": sorted,
+    "from_iterable": lambda v: list(itertools.chain.from_iterable([v])),
+    "product": lambda v: list(itertools.product(v, [1])), "join": lambda v: ",".join(map(str, v)),
+}
+
+
+@pytest.mark.parametrize("make", [Iterated, Indexed])
+@pytest.mark.parametrize("taker", TAKERS)
+def test_items(taker: str, make: Callable[[Any], Any]) -> None:
+    take = TAKERS[taker]
+
+    def f(x: Any) -> Any:
+        return take(make([1, *grown(x)] if taker in ("min", "rest") else grown(x)))
+
+    answer(f)
+
+
+@pytest.mark.parametrize("take", [dict, lambda v: {**v}, lambda v: _given(**v), collections.OrderedDict,
+                                  _with_items(dict, lambda made, v: made.update(v))])  # fmt: skip
+def test_items_of_a_mapping(take: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        return take(Mapped(grown(x)))
+
+    answer(f)
+
+
+def test_copy() -> None:
+    def f(x: Any) -> Any:
+        return vars(copy.copy(Copied(grown(x)))).get("n")
+
+    answer(f)
+
+
+def test_default_factory() -> None:
+    def f(x: Any) -> Any:
+        items = grown(x)
+        return collections.defaultdict(lambda: len(items))["a"]
+
+    answer(f)
+
+
+class OfAll(type):
+    def __repr__(cls) -> str:
+        return f"K{len(SEEN)}"
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return len(SEEN) > 1
+
+
+class Kind(metaclass=OfAll):
+    pass
+
+
+@pytest.mark.parametrize("read", [lambda: repr([Kind]), lambda: f"{(Kind,)}", lambda: isinstance(1, Kind)])
+def test_metaclass(read: Callable[[], Any]) -> None:
+    def f(x: Any) -> Any:
+        SEEN.clear()
+        grown(x, SEEN)
+        return read()
+
+    answer(f)

@@ -192,12 +192,19 @@ def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: di
     if any(f is one for one in _SHOWING):
         own = ("__repr__",) if f in (repr, ascii) else SHOWN if f is format else ("__str__", "__repr__")
         asked_methods.require_shown(session, _name(f), args, own)
+    elif f is isinstance or f is issubclass:
+        asked_methods.require(session, _name(f), list(args[1:]), ("__instancecheck__", "__subclasscheck__"))
+    elif f is copy.copy:
+        asked_methods.require(session, _name(f), list(args), asked_methods.COPIED)
     elif f is dir:
         asked_methods.require(session, "dir()", list(args), ("__dir__",))
     elif f is hash:
         asked_methods.require_hashed(session, "hash()", args)
+    elif any(f is one for one in _ITERATING) and not (f in (min, max) and len(args) > 1):
+        asked_methods.require_items(session, _name(f), args[1:] if f in (map, filter, functools.reduce) else args)
     elif isinstance(f, type):
         if issubclass(f, (dict, set, frozenset)):
+            asked_methods.require_items(session, _name(f), args, f in (set, frozenset))
             asked_methods.require_hashed(session, _name(f), keys_of(f, args))
     else:
         owner = unasked(f, "__self__")
@@ -205,6 +212,8 @@ def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: di
         if owner is None and args and isinstance(unasked(f, "__objclass__"), type):
             owner, given = args[0], args[1:]
         name = unasked(f, "__name__", "")
+        if name in _TAKING_ITEMS:
+            asked_methods.require_items(session, _name(f), given, is_converted=False)
         if isinstance(owner, (dict, set, frozenset)):
             keys = given[:1] if name in _BY_KEY else keys_of(type(owner), given) if name in _BY_ITEMS else []
             if name in _BY_KEY or name in _BY_ITEMS:
@@ -213,6 +222,11 @@ def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: di
             asked_methods.require_hashed(session, _name(f), keys_of(set, given[:1]))
 
 
+_ITERATING = (list, tuple, deque, sum, zip, enumerate, map, filter, any, all, min, max, sorted, iter, functools.reduce,
+              *_ITERTOOLS)  # fmt: skip
+_TAKING_ITEMS = frozenset({
+    "extend", "extendleft", "__iadd__", "update", "union", "difference", "intersection", "fromkeys", "__init__",
+})  # fmt: skip
 _BY_KEY = frozenset({
     "get", "setdefault", "pop", "__getitem__", "__setitem__", "__delitem__", "__contains__", "move_to_end", "add",
     "discard", "remove",

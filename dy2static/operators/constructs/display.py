@@ -33,6 +33,7 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
 def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
     """The dict; values, and mappings that are known, stay the objects they are."""
     asked_methods.require_hashed(session, "a dict display", [part[0] for part in parts])
+    asked_methods.require_items(session, "'**'", [part[0] for part in parts if len(part) == 1], is_converted=False)
     places = [index for index, part in enumerate(parts) if _is_chosen(part)]
     if not places:
         return _built(parts)

@@ -18,10 +18,9 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.provenance.provenance import global_names
 from dy2static.operators.shared import reachable
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.reachable import Code, function_of, is_users_class, names_in, reached
+from dy2static.operators.shared.reachable import Code, function_of, global_names, is_users_class, names_in, reached
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.python_state.guards import is_plain
@@ -29,6 +28,8 @@ from runtime.tracer.values.containers import several
 
 SHOWN = ("__repr__", "__str__", "__format__")
 HASHED = ("__hash__", "__eq__")
+ITEMS = ("__iter__", "__getitem__", "__len__", "__length_hint__", "keys")
+COPIED = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__", "__setstate__")
 _MOST = 20_000
 _WHOLE_OBJECT = frozenset({"__dict__", "vars", "getattr", "attrgetter", "methodcaller", "asdict", "astuple"})
 _ABOUT = frozenset({"isinstance", "issubclass", "type", "id", "super"})
@@ -56,6 +57,18 @@ def require_hashed(session: Session, what: str, keys: Iterable[Any]) -> None:
     """
     if is_needed(session):
         require(session, what, list(_keys(keys)), HASHED)
+
+
+def require_items(session: Session, what: str, values: Iterable[Any], is_converted: bool = True) -> None:
+    """Refuse objects whose items C code takes by methods that read a list that grew. ``is_converted``: a user's
+    ``__iter__`` is converted there.
+
+    Raises:
+        TraceError: D2S253.
+    """
+    if is_needed(session):
+        require(session, what, [value for value in values if not isinstance(value, type) and not (
+            is_converted and _is_users(_found(value, "__iter__")))], ITEMS)
 
 
 def _keys(values: Iterable[Any]) -> Iterator[Any]:
@@ -100,11 +113,13 @@ def _shown(values: Iterable[Any], own: tuple[str, ...]) -> Iterator[Any]:
     seen: dict[int, Any] = {}
     while todo and len(seen) < _MOST:
         value, is_outer = todo.pop()
-        if is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, Staged, type)):
+        if is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, Staged)):
             continue
         seen[id(value)] = value
         if not is_outer:
             yield value
+        if isinstance(value, type):
+            continue
         if isinstance(value, torch.nn.Module) or is_outer and _tells(value, own):
             continue
         todo.extend((item, False) for item in _items(value))
@@ -128,6 +143,8 @@ def _items(value: Any) -> list[Any]:
         found = list(value.args)
     elif isinstance(value, functools.partial):
         found = [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, slice):
+        found = [value.start, value.stop, value.step]
     elif isinstance(value, types.MethodType):
         found = [value.__self__]
     elif not is_users_class(type(value)) or not isinstance(type(value).__repr__, types.WrapperDescriptorType):
@@ -147,7 +164,7 @@ def require(session: Session, what: str, values: list[Any], names: Iterable[str]
     Raises:
         TraceError: D2S253.
     """
-    users = [value for value in values if is_users_class(type(value)) and not isinstance(value, type)]
+    users = [value for value in values if is_users_class(type(value))]
     if not users:
         return
     for name in names:
@@ -349,6 +366,6 @@ def _called_by(code: types.CodeType) -> frozenset[str]:
 
 
 __all__ = [
-    "HASHED", "SHOWN", "called_by", "is_needed", "leads", "passes_on", "require", "require_hashed", "require_modules",
-    "require_shown",
+    "COPIED", "HASHED", "ITEMS", "SHOWN", "called_by", "is_needed", "leads", "passes_on", "require", "require_hashed",
+    "require_items", "require_modules", "require_shown",
 ]  # fmt: skip

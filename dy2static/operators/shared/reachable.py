@@ -11,6 +11,7 @@ path. A walk that is too long has found something.
 
 from __future__ import annotations
 
+import dis
 import functools
 import sys
 import types
@@ -21,7 +22,6 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.provenance.provenance import global_names
 from dy2static.operators.shared.policy import home_of, is_librarys
 from dy2static.operators.shared.staging import Choice, Staged
 from runtime.tracer.ambient import contents, objects
@@ -236,7 +236,26 @@ def names_in(code: types.CodeType) -> frozenset[str]:
 _names: dict[types.CodeType, frozenset[str]] = {}
 
 
+@functools.lru_cache(maxsize=4096)
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """The globals that a code object, or one nested in it, reads.
+
+    >>> global_names((lambda: [len(x) for y in z]).__code__)
+    ('len', 'x', 'z')
+    """
+    return tuple(sorted(set(_global_names(code))))
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield str(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)
+
+
 __all__ = [
-    "Code", "TOO_MUCH", "TooMuch", "function_of", "has_grown", "is_growing", "is_several", "is_stand_in",
-    "is_users_class", "names_in", "reached",
+    "Code", "TOO_MUCH", "TooMuch", "function_of", "global_names", "has_grown", "is_growing", "is_several",
+    "is_stand_in", "is_users_class", "names_in", "reached",
 ]  # fmt: skip

@@ -130,6 +130,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         boundary.require_none(session, f"'{op}'", given)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
+    if op == "+=" and isinstance(target, (list, deque)) or op == "|=" and isinstance(target, dict):
+        asked_methods.require_items(session, f"'{op}'", [value], is_converted=False)
     if isinstance(target, (set, dict)):
         asked_methods.require_hashed(session, f"'{op}'", [target, *boundary.keys_of(type(target), [value])])
     if noted or type(target) not in _WATCHED:

@@ -86,6 +86,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if method is not None:
         return truth_of(session, call(method, container, value))
     note_answers(session, container)
+    asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if isinstance(container, _ALL_VIEWS):
         asked_methods.require_hashed(session, "'in'", (value, *container))
     return value in container
