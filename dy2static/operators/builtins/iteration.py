@@ -286,7 +286,7 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if source is not None:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return generator_uses.folded(session, source, start, lambda total, item: total + item)
-    if args and isinstance(args[0], (list, tuple)) and any(map(_adds_itself, args[0])):
+    if args and isinstance(args[0], (list, tuple)) and any(map(_adds_itself, (*args[0], *args[1:], *kwargs.values()))):
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return functools.reduce(functools.partial(_added, session), args[0], start)
     return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)

@@ -201,6 +201,9 @@ def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits", _MISSING)
     if isinstance(number, Choice):
         return distribute(session, number, lambda option: _round(session, (option, *args[1:]), kwargs))
+    if digits is not _MISSING and type(digits) is not int:
+        digits = user_methods.as_number(session, digits, "__index__")
+        args, kwargs = (number, digits), {}
     if isinstance(digits, Staged):
         return session.scalar("round", number, digits)
     found = user_methods.called(session, number, "__round__", *() if digits is _MISSING else (digits,))

@@ -10,6 +10,7 @@ in the table below; every other call is a located error.
 
 from __future__ import annotations
 
+import abc
 import bisect
 import builtins
 import collections
@@ -26,21 +27,26 @@ import types
 import typing
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from dy2static.operators.calls import growing
-from dy2static.operators.provenance.provenance import global_names
-from dy2static.operators.shared import policy
-from dy2static.operators.shared.staging import Choice, Session, Staged
-from runtime.tracer.ambient import contents, objects
+from dy2static.operators.shared import asked_methods, policy
+from dy2static.operators.shared.asked_methods import SHOWN
+from dy2static.operators.shared.reachable import (
+    TOO_MUCH,
+    Code,
+    has_grown,
+    is_several,
+    is_stand_in,
+    names_in,
+    reached,
+)
+from dy2static.operators.shared.staging import Session
+from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import unasked
-from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.held import RowField, RowKey
-from runtime.tracer.values.containers import Several, several
-from runtime.tracer.values.structure import Growing
 
 
 class Takes(enum.Flag):
@@ -130,8 +136,17 @@ _GENERATED = ("__init__", "__new__")
 """What ``dataclass`` and ``namedtuple`` write: constructors, which only keep what they are given."""
 
 _BY_ID = {id(function): takes for takes, functions in _FUNCTIONS.items() for function in functions}
-_OBJECTS = 2_000
-_DEPTH = 6
+
+_KEEPERS = frozenset(map(id, (
+    functools.wraps, functools.update_wrapper, functools.lru_cache, functools.cache, functools.cached_property,
+    functools.partialmethod, functools.singledispatch, functools.singledispatchmethod, functools.total_ordering,
+    functools.cmp_to_key, contextlib.contextmanager, contextlib.asynccontextmanager, staticmethod, classmethod,
+    property, types.FunctionType, types.coroutine, dataclasses.dataclass, inspect.signature, inspect.unwrap,
+    inspect.getsource, inspect.getdoc, weakref.finalize, weakref.WeakMethod, weakref.proxy, typing.final,
+    typing.overload, abc.abstractmethod,
+)))  # fmt: skip
+"""Callees that keep a function or class, or ask for what is known of it, and call nothing."""
+_SHOWING = (repr, str, ascii, format, print)
 
 
 def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -143,42 +158,105 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not session.containers.has_growing and not session.containers.has_contents:
         return
     takes = _takes(f)
+    if takes is not Takes.NOTHING:
+        _require_methods(session, f, args, kwargs)
     if takes is Takes.BOTH:
         return
     values = [*args, *kwargs.values()]
     owner = unasked(f, "__self__")
     if owner is not None and not isinstance(owner, (type, types.ModuleType, torch.Tensor)):
         values.append(owner)
-    if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)):
+    if policy.is_torch(f):
+        asked_methods.require_modules(session, f, values)
+    if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)) and not hasattr(
+            type(f), "cache_parameters"):  # fmt: skip
         values.append(f)
-    if isinstance(f, types.FunctionType):
-        values += _read_by(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
     elif takes is Takes.HOLDERS:
         values = [value for value in values if growing.is_growing(value)]
-    require_none(session, _name(f), values, policy.is_torch(f))
+    require_none(session, _name(f), values, policy.is_torch(f), _code_of(f, takes))
 
 
-def _read_by(f: types.FunctionType) -> list[Any]:
-    """What a function finds in its closure, and a user's function in the globals that it names; likewise the functions
-    among these, which it may call."""
+def _code_of(f: Any, takes: Takes) -> Code | None:
+    """What code among the arguments may be called, and ask for; None where that is converted, or nobody calls it."""
+    if takes is not Takes.NOTHING or id(f) in _KEEPERS or policy.is_torch(f):
+        return None
+    if not isinstance(f, types.FunctionType):
+        return Code(of_library=True)
+    return Code(set(names_in(f.__code__)), bool(policy.home_of(f.__code__.co_filename)))
+
+
+def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a call of a function that reads no further than the items, but calls special methods of these which do."""
+    if any(f is one for one in _SHOWING):
+        own = ("__repr__",) if f in (repr, ascii) else SHOWN if f is format else ("__str__", "__repr__")
+        asked_methods.require_shown(session, _name(f), args, own)
+    elif f is isinstance or f is issubclass:
+        asked_methods.require(session, _name(f), list(args[1:]), ("__instancecheck__", "__subclasscheck__"))
+    elif f is copy.copy:
+        asked_methods.require(session, _name(f), list(args), asked_methods.COPIED)
+    elif f is dir:
+        asked_methods.require(session, "dir()", list(args), ("__dir__",))
+    elif f is hash:
+        asked_methods.require_hashed(session, "hash()", args)
+    elif any(f is one for one in _ITERATING) and not (f in (min, max) and len(args) > 1):
+        asked_methods.require_items(session, _name(f), args[1:] if f in (map, filter, functools.reduce) else args)
+    elif isinstance(f, type):
+        if issubclass(f, (dict, set, frozenset)):
+            asked_methods.require_items(session, _name(f), args, f in (set, frozenset))
+            asked_methods.require_hashed(session, _name(f), keys_of(f, args))
+    else:
+        owner = unasked(f, "__self__")
+        given = args
+        if owner is None and args and isinstance(unasked(f, "__objclass__"), type):
+            owner, given = args[0], args[1:]
+        name = unasked(f, "__name__", "")
+        if name in _TAKING_ITEMS:
+            asked_methods.require_items(session, _name(f), given, is_converted=False)
+        if isinstance(owner, (dict, set, frozenset)):
+            keys = given[:1] if name in _BY_KEY else keys_of(type(owner), given) if name in _BY_ITEMS else []
+            if name in _BY_KEY or name in _BY_ITEMS:
+                asked_methods.require_hashed(session, _name(f), [*keys, owner])
+        elif isinstance(owner, type) and issubclass(owner, dict) and name == "fromkeys":
+            asked_methods.require_hashed(session, _name(f), keys_of(set, given[:1]))
+
+
+_ITERATING = (list, tuple, deque, sum, zip, enumerate, map, filter, any, all, min, max, sorted, iter, functools.reduce,
+              *_ITERTOOLS)  # fmt: skip
+_TAKING_ITEMS = frozenset({
+    "extend", "extendleft", "__iadd__", "update", "union", "difference", "intersection", "fromkeys", "__init__",
+})  # fmt: skip
+_BY_KEY = frozenset({
+    "get", "setdefault", "pop", "__getitem__", "__setitem__", "__delitem__", "__contains__", "move_to_end", "add",
+    "discard", "remove",
+})  # fmt: skip
+_BY_ITEMS = frozenset({"update", "union", "difference", "intersection", "__init__", "__or__", "__ior__"})
+
+
+def keys_of(cls: type, values: Iterable[Any]) -> list[Any]:
+    """What becomes a key, or is looked up, where such values are given to a class of dicts or sets."""
     found: list[Any] = []
-    todo, seen = [f], {id(f)}
-    for one in todo:
-        held = contents.cells_of(one)
-        if not policy.home_of(one.__code__.co_filename):
-            held += [one.__globals__.get(name) for name in global_names(one.__code__)]
-        found += held
-        for value in held:
-            if isinstance(value, types.FunctionType) and id(value) not in seen and len(seen) < _OBJECTS:
-                seen.add(id(value))
-                todo.append(value)
+    for value in values:
+        items = value
+        if isinstance(value, (list, tuple, deque)) and not growing.is_growing(value):
+            items = objects.own_items(value)
+        elif isinstance(value, (set, frozenset, dict)):
+            found.append(value)
+            continue
+        elif not isinstance(value, type({}.items())):
+            continue
+        if issubclass(cls, dict) and not issubclass(cls, collections.Counter):
+            items = [item[0] for item in items if isinstance(item, (list, tuple)) and len(item) == 2]
+        found.extend(items)
     return found
 
 
-def require_none(session: Session, what: str, values: Iterable[Any], torchs: bool = False) -> None:
+def require_none(
+    session: Session, what: str, values: Iterable[Any], torchs: bool = False, code: Code | None = None
+) -> None:
     """Refuse values of which one is, or holds, a list that grew. ``torchs``: modules' attributes do not count.
+    ``code``: what functions among the values come to counts, too.
 
     Raises:
         TraceError: D2S253.
@@ -186,66 +264,26 @@ def require_none(session: Session, what: str, values: Iterable[Any], torchs: boo
     if not session.containers.has_growing and not session.containers.has_contents:
         return
     values = list(values)
-    for one in (reached(values, _is_several, not torchs),) if session.containers.has_contents else ():
-        if one is not None:
-            one.refuse()
-    found = reached(values, has_grown, not torchs)
+    found = reached(values, is_several, not torchs, code) if session.containers.has_contents else None
+    if found is not None and found is not TOO_MUCH:
+        found.refuse()
+    if found is None:
+        found = reached(values, has_grown, not torchs, code)
+    if found is TOO_MUCH:
+        raise session.error(
+            f"{what} is given so much that nobody can tell whether a list whose length is only known while the "
+            "Program runs is in it", hint="Give it less, or call it outside the converted function.", code="D2S253")
     if found is not None:
         raise session.error(
             f"{what} is given a {type(found).__name__} whose length is only known while the Program runs, or what "
-            "holds one, and would not see its items",
+            "holds one or reads one, and would not see its items",
             hint="Read the items in converted code: by index or slice, in a for loop, with len(), torch.stack or "
             "torch.cat.", code="D2S253")
 
 
-def reached(values: Iterable[Any], is_stand_in: Callable[[Any], bool], modules: bool = True) -> Any:
-    """The first value for which ``is_stand_in`` holds, among these and what they hold; None without one."""
-    seen: set[int] = set()
-    todo: deque[tuple[Any, int]] = deque((value, 0) for value in values)
-    while todo and len(seen) < _OBJECTS:
-        value, depth = todo.popleft()
-        if is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, Staged)):
-            continue
-        seen.add(id(value))
-        if is_stand_in(value):
-            return value
-        if depth < _DEPTH:
-            todo.extend((item, depth + 1) for item in _inside(value, modules))
-    return None
-
-
-def has_grown(value: Any) -> bool:
-    """Whether a value is a list that grew, or stands for its items (``f(*xs)``) or for what a row holds."""
-    return growing.is_growing(value) or isinstance(value, (Growing, RowField, RowKey))
-
-
 def holds_stand_in(value: Any) -> bool:
     """Whether a value is, or holds, what code that is not converted may not be given."""
-    return reached((value,), lambda one: _is_several(one) or has_grown(one)) is not None
-
-
-def _is_several(value: Any) -> bool:
-    return type(value) in (Several, RowKey, RowField)
-
-
-def _inside(value: Any, modules: bool) -> Iterable[Any]:
-    if isinstance(value, Choice):  # what is done to it is done to each option, opened
-        opened = [(option, several(option)) for option in value.options]
-        return [one for option, held in opened for one in (held.options if held is not None else (option,))]
-    found: list[Any] = []
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        found.extend(value)  # += would ask the class of a user's list for __radd__
-    elif isinstance(value, dict):
-        found.extend((*value.values(), *(key for key in value if _is_several(key))))
-    elif isinstance(value, functools.partial):
-        found.extend((value.func, *value.args, *value.keywords.values()))
-    elif isinstance(value, types.MethodType):
-        found.append(value.__self__)
-    elif isinstance(value, (type, types.ModuleType, types.FunctionType)):
-        return found
-    if modules or not isinstance(value, torch.nn.Module):
-        found.extend(objects.attributes(value).values())
-    return found
+    return reached((value,), is_stand_in) is not None
 
 
 def _takes(f: Any) -> Takes:
@@ -273,4 +311,4 @@ def _name(f: Any) -> str:
     return f"{getattr(f, '__name__', type(f).__name__)}()"
 
 
-__all__ = ["Takes", "has_grown", "holds_stand_in", "reached", "require", "require_none"]
+__all__ = ["Takes", "has_grown", "holds_stand_in", "keys_of", "reached", "require", "require_none"]

@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.chosen import hashed
 from dy2static.operators.provenance.names_read import note_answers
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, active, held_choice
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values.containers import opened
@@ -31,6 +32,8 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
 
 def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
     """The dict; values, and mappings that are known, stay the objects they are."""
+    asked_methods.require_hashed(session, "a dict display", [part[0] for part in parts])
+    asked_methods.require_items(session, "'**'", [part[0] for part in parts if len(part) == 1], is_converted=False)
     places = [index for index, part in enumerate(parts) if _is_chosen(part)]
     if not places:
         return _built(parts)

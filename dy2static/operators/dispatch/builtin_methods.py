@@ -13,6 +13,7 @@ from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.functions import require_plain
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.provenance import (
@@ -22,6 +23,7 @@ from dy2static.operators.provenance.provenance import (
     note_content_write,
     note_space_read,
 )
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values import (
     number_keys,
@@ -117,6 +119,9 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if any(isinstance(now, Choice) and now is not before for now, before in zip(taken, args)):
             return call_builtin(session, f, taken, kwargs)
         args = taken
+    if isinstance(owner, (list, deque)) and name in ("pop", "insert") and len(args) > unbound:
+        index = user_methods.as_number(session, args[unbound], "__index__")
+        args = (*args[:unbound], index, *args[unbound + 1 :])
     if isinstance(owner, (list, tuple, deque)):
         compared = comparing_methods.called(session, owner, name, args[1:] if unbound else args, kwargs)
         if compared is not comparing_methods.NOT_DONE:
@@ -140,6 +145,9 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
+    if asked_methods.is_needed(session) and (name in _OF_ITEMS and isinstance(owner, (set, frozenset))
+                                             or name == "fromkeys"):  # fmt: skip
+        args = tuple(list(arg) if contents.is_iterator(arg) else arg for arg in args)
     boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
         first = 1 if unbound else 0  # set.add(items, x)

@@ -21,6 +21,7 @@ from dy2static.operators.iteration.generator import generator_of, is_fresh, requ
 from dy2static.operators.iteration.live import GoneOver
 from dy2static.operators.iteration.one_of_several import items_chosen, place_of
 from dy2static.operators.provenance.provenance import CONTAINERS, adopt, memo
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
@@ -315,6 +316,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
     unjournaled.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
+        asked_methods.require_items(session, "a loop", [iterable])
         return iter(iterable)
     found = call(method, iterable)
     if isinstance(found, Choice):

@@ -23,6 +23,7 @@ from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
 from dy2static.operators.iteration.traced_for import as_list
 from dy2static.operators.provenance.names_read import note_answers
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -154,6 +155,8 @@ def star_of_tuple(value: Any) -> Any:
 def _has_own_items(session: Session, value: Any) -> bool:
     """Whether a user's class says what the items are, in code that may decide on tensors."""
     method = python_method(value, "__iter__")
+    if method is None:
+        asked_methods.require_items(session, "what takes the items of an object", [value])
     return method is not None and (user_methods.is_users(method) or user_methods.holds_grown(session, value))
 
 
@@ -176,6 +179,7 @@ def _keywords(value: Any) -> Any:
     if session is None:
         return value if hasattr(value, "keys") else {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
     value = opened(value)
+    asked_methods.require_items(session, "'**'", [value], is_converted=False)
     note_answers(session, value)
     options = value.options if isinstance(value, Choice) else (value,)
     unfit = [one for one in options if isinstance(one, _NO_MAPPINGS) or not hasattr(one, "keys")]

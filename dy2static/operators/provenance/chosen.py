@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
 from runtime.tracer.ambient.theirs import theirs
@@ -102,6 +103,7 @@ def refusal(session: Session, f: Any) -> Exception:
 
 def hashed(session: Session, keys: list[Any], build: Callable[[list[Any]], Any]) -> Any:
     """``build(keys)``, once for each value that the keys, or what tuples among them hold, may be."""
+    asked_methods.require_hashed(session, "a dict or set", keys)
     return spread(session, [tensor_keys.own(session, key) for key in keys], functools.partial(theirs, build))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import itertools
 import os
@@ -10,9 +9,8 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
 from dy2static.operators.shared.policy import is_librarys
+from dy2static.operators.shared.reachable import global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Known
@@ -546,22 +545,3 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         return
     adopt(session, value)
     session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value, place)
-
-
-@lru_cache(maxsize=4096)
-def global_names(code: types.CodeType) -> tuple[str, ...]:
-    """The globals that a code object, or one nested in it, reads.
-
-    >>> global_names((lambda: [len(x) for y in z]).__code__)
-    ('len', 'x', 'z')
-    """
-    return tuple(sorted(set(_global_names(code))))
-
-
-def _global_names(code: types.CodeType) -> Iterator[str]:
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield str(instruction.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance.identity import require_identity
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Session
 from runtime.tracer.ambient import contents
 from runtime.tracer.values import structure
@@ -29,6 +30,8 @@ def own_mapping(session: Session, cls: type, args: tuple[Any, ...]) -> tuple[Any
     if not (type(given) in (list, tuple) or contents.is_iterator(given)) or structure.growing(given) is not None:
         return args
     items = list(given)
+    asked_methods.require_hashed(session, f"{cls.__name__}()", items if issubclass(cls, Counter) else [
+        item[0] for item in items if type(item) in (list, tuple) and len(item) == 2])
     if issubclass(cls, Counter):
         found = [own(session, item) for item in items]
     else:

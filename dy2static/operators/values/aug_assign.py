@@ -16,9 +16,11 @@ import torch
 
 from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.calls.call import call
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.observed import observed
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.added import added_to
@@ -99,6 +101,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if inside is not None:
         distribute(session, inside, lambda option: _change(session, op, option, value))
         return target
+    if op == "*=" and isinstance(target, (list, deque)):
+        value = user_methods.as_number(session, value, "__index__") if not hasattr(type(value), "__rmul__") else value
     if op == "*=" and isinstance(target, (list, deque)) and sequence_operators.multiply(session, target, value):
         return target
     if op == "*=" and type(target) is tuple:
@@ -126,6 +130,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         boundary.require_none(session, f"'{op}'", given)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
+    if op == "+=" and isinstance(target, (list, deque)) or op == "|=" and isinstance(target, dict):
+        asked_methods.require_items(session, f"'{op}'", [value], is_converted=False)
+    if isinstance(target, (set, dict)):
+        asked_methods.require_hashed(session, f"'{op}'", [target, *boundary.keys_of(type(target), [value])])
     if noted or type(target) not in _WATCHED:
         return _IN_PLACE[op](target, value)
     with observed(session, target):

@@ -13,6 +13,7 @@ import torch
 from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.percent_format import percent
@@ -82,6 +83,13 @@ def binary(a: Any, op: str, b: Any) -> Any:
         if found is not sequence_operators.NOT_DONE:
             return found
         boundary.require_none(session, f"'{op}'", (a, b))  # Python would compare lengths as well
+    if op == "*":
+        times = tuple(user_methods.as_number(session, one, "__index__") if isinstance(other, _REPEATED) else one
+                      for one, other in ((a, b), (b, a)))  # fmt: skip
+        if times[0] is not a or times[1] is not b:
+            return binary(times[0], op, times[1])
+    if isinstance(a, _HASHING) or isinstance(b, _HASHING):
+        asked_methods.require_hashed(session, f"'{op}'", [one for one in (a, b) if isinstance(one, _HASHING)])
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
@@ -127,6 +135,8 @@ _LIKE: dict[type, Any] = {StagedFloat: 0.5, StagedStr: ""}
 """What has the operators of a number or text that only the run knows."""
 _PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), tuple, list, dict, set, frozenset, deque)
 _ORDER = ("<", "<=", ">", ">=")
+_REPEATED = (list, tuple, deque, str, bytes, bytearray)
+_HASHING: tuple[Any, ...] = (set, frozenset, dict, type({}.keys()), type({}.items()))
 _SEQUENCES = (list, tuple, deque)
 
 

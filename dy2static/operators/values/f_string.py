@@ -15,6 +15,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.provenance import note_modules
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -63,6 +64,9 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
         letter = "s"
     if session is not None and letter and (session.containers.has_growing or _tells_itself(value)):
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
+    if session is not None:
+        own = {"": asked_methods.SHOWN, "s": ("__str__", "__repr__")}.get(letter, ("__repr__",))
+        asked_methods.require_shown(session, "an f-string", (value,), own)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
 
 

@@ -15,6 +15,7 @@ from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.names_read import note_answers
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import (
     Choice,
     Staged,
@@ -50,6 +51,7 @@ def percent(text: str | bytes, values: Any) -> Any:
         return distribute(session, values, lambda option: percent(text, option))
     given = values if isinstance(values, tuple) else tuple(values.values()) if isinstance(values, dict) else (values,)
     boundary.require_none(session, "'%'", given)
+    asked_methods.require_shown(session, "'%'", given)
     note_answers(session, *given)
     for value in given:
         if type(value) is Identity:

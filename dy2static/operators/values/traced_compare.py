@@ -17,6 +17,7 @@ from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import require_original
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -41,6 +42,7 @@ from runtime.tracer.values.open_generators import require_told_apart
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()))
+_ALL_VIEWS: tuple[Any, ...] = (*_VIEWS, type({}.items()))
 
 
 def contains(session: Session, container: Any, value: Any) -> Any:
@@ -84,6 +86,9 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if method is not None:
         return truth_of(session, call(method, container, value))
     note_answers(session, container)
+    asked_methods.require_items(session, "'in'", [container], is_converted=False)
+    if isinstance(container, _ALL_VIEWS):
+        asked_methods.require_hashed(session, "'in'", (value, *container))
     return value in container
 
 
@@ -220,6 +225,7 @@ def own_key(session: Session, container: Any, key: Any) -> Any:
     """
     if not isinstance(container, (dict, set, frozenset)):
         return key
+    asked_methods.require_hashed(session, f"a look at a {type(container).__name__}", (key, container))
     key = tensor_keys.own(session, key)
     require_own_keys(session, container, key)
     return key

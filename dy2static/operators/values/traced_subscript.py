@@ -28,6 +28,8 @@ from dy2static.operators.provenance.provenance import (
     note_item_read,
     note_space_read,
 )
+from dy2static.operators.shared import asked_methods
+from dy2static.operators.shared.reachable import Code
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -123,6 +125,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         if missing is not None:
             return call(missing, obj, key)
         note_content_write(session, obj)
+        if isinstance(obj, defaultdict):
+            boundary.require_none(session, "a default_factory", [obj.default_factory], code=Code())
     value = obj[key]
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
@@ -340,6 +344,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             obj[key] = value
         return
     note_content_write(session, obj)
+    if isinstance(key, slice):
+        asked_methods.require_items(session, "a store to a slice", [value], is_converted=False)
     operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
 
 
