@@ -104,7 +104,7 @@ def variant_of(
     stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
     if any(one.kind == "hung" for tree in trees for one in records(tree)):
-        _refuse_object("a value with attributes of its own")
+        _refuse_result("a tensor on which the function hangs attributes")
     for record in (one for tree in trees for one in records(tree) if one.kind in (*REMADE, "again")):
         _refuse_object(record.type_name.rpartition(" ")[2])
     objects = {
@@ -169,8 +169,12 @@ def _object(value: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _refuse_object(type_name: str) -> NoReturn:
+    _refuse_result(f"an object of type {type_name}")
+
+
+def _refuse_result(what: str) -> NoReturn:
     raise StorageError(
-        f"a result of the function is an object of type {type_name}, which cannot be saved",
+        f"a result of the function is {what}, which cannot be saved",
         hint="Return tensors, numbers and strings, in lists, tuples, dicts, named tuples or dataclasses.",
         code="D2S519",
     )

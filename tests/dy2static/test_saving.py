@@ -788,3 +788,22 @@ class FixedMask(torch.nn.Module):
 def test_a_size_that_an_assert_in_pytorch_fixes_cannot_be_left_open(tmp_path):
     with pytest.raises(SignatureError, match=r"D2S315.*'x' in dimension 0 cannot be left open.*x\.shape\[0\] == 3"):
         save(FixedMask(), tmp_path / "m", input_spec=[InputSpec([None, 4])])
+
+
+def test_the_text_about_attributes_of_tensors_names_a_tensor(tmp_path):
+    def stores(x):
+        x.seen = 3
+        return x * 2
+
+    def gives(x):
+        y = x * 2
+        y.seen = 3
+        return y
+
+    for function, text in (
+        (stores, r"attribute 'seen' of a Tensor, which hangs on a tensor"),
+        (gives, "a result of the function is a tensor on which the function hangs attributes, which cannot be saved"),
+    ):
+        static = to_static(function, input_spec=[InputSpec((None,), torch.float32)])
+        with pytest.raises(StorageError, match=text):
+            save(static, tmp_path / "f.d2s")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from runtime import torch_internals
 from runtime.ir import Location
 from runtime.tracer.ambient import module_slots, objects
 from runtime.tracer.ambient.poison import keys_answer
@@ -53,6 +54,11 @@ class Undefined:
         return f"<unbound {self.name}>"
 
 
+def _class_name(owner: Any) -> str:
+    """What the user calls the class of an object: what stands for a tensor while it is traced is a Tensor."""
+    return "Tensor" if torch_internals.is_fake(owner) else type(owner).__name__
+
+
 @dataclass(frozen=True)
 class Place:
     """Somewhere converted code can store: an object's attribute, a container's whole content, what is added to a list,
@@ -76,7 +82,7 @@ class Place:
     def describe(self) -> str:
         """How the user would call the place."""
         if self.kind == "attribute":
-            return f"attribute '{self.name}' of a {type(self.owner).__name__}"
+            return f"attribute '{self.name}' of a {_class_name(self.owner)}"
         if self.kind == "global":
             return f"global '{self.name}'"
         if self.kind == "item":
