@@ -30,7 +30,7 @@ class Kind(enum.Enum):
     INLINE = "inline"
     """They run once, in order."""
     FUNCTION = "function"
-    """Somebody else calls them, now or later."""
+    """Somebody else calls them, now or later, or one of them calls itself."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ def not_told(op: Operator) -> First | None:
     return None
 
 
+def no_name(op: Operator) -> str | None:
+    """The name of an operator whose Blocks no Operator inside runs again."""
+    return None
+
+
 @dataclass(frozen=True)
 class Flow:
     """What an operator's definition says of its Blocks: how they run, what each is called, the ports of an Operator.
@@ -89,7 +94,8 @@ class Flow:
     The last name is that of all further Blocks. ``dropping`` is called before ports are taken out of an Operator, for
     attributes that count them. ``decides`` gives the values that say which Block runs, or whether one runs again:
     a branch or loop must have it. ``first`` gives for a loop what says whether it has an iteration; None where only
-    running it tells, or where it has none.
+    running it tells, or where it has none. ``named``: what Operators inside call it that run its Block again
+    (``OpDefinition.again``).
     """
 
     kind: Kind = Kind.PLAIN
@@ -98,6 +104,7 @@ class Flow:
     dropping: Callable[[Operator, Sequence[Port]], None] = nothing_more
     decides: Callable[[Operator], Sequence[Operand]] = no_decision
     first: Callable[[Operator], First | None] = not_told
+    named: Callable[[Operator], str | None] = no_name
 
     def __post_init__(self) -> None:
         if self.is_path and self.decides is no_decision:
@@ -118,4 +125,4 @@ class Flow:
 PLAIN = Flow()
 """Of an operator without Blocks."""
 
-__all__ = ["PLAIN", "First", "Flow", "Kind", "Port", "no_ports"]
+__all__ = ["PLAIN", "First", "Flow", "Kind", "Port", "no_name", "no_ports"]
