@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.autodiff import array, backward, cond, custom_grad, forward, gradients, scan, segment, while_loop
+from runtime.autodiff import array, backward, cond, custom_grad, forward, gradients, recursion, scan, segment, while_loop
 from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, LoopEntry, Segment
 
 # How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs.
@@ -12,6 +12,7 @@ forward.RULES |= {
     "while_loop": while_loop.forward,
     "scan": scan.forward,
     "custom_grad": custom_grad.forward,
+    "recursion": recursion.forward,
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
     "grad.needed": gradients.needed,

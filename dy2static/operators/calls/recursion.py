@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,7 @@ _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 class Activation:
     """A call of a user's function that the trace is in."""
 
-    root: str
+    name: str
     scope: Scope
     stores: int
     """How many frames the journal had."""
@@ -52,12 +52,12 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
         Restart: It calls itself as deep as a tensor decides, which is known from now on.
         TraceError: D2S270.
     """
-    root = root_of(f.__code__)
-    if root in session.call.known.recursive:
+    name = _name(f)
+    if name in session.call.known.recursive:
         bound = _bound(f, args, kwargs)
         if bound is not None:
-            return _recursive(session, root, f, bound, run)
-    here = Activation(root, session.scope, len(session.journal.frames), (*args, *kwargs.values()))
+            return _recursive(session, name, f, bound, run)
+    here = Activation(name, session.scope, len(session.journal.frames), (*args, *kwargs.values()))
     _look(session, f, here)
     with _active(session, here):
         return run(args, kwargs)
@@ -74,25 +74,25 @@ def _active(session: Session, here: Activation) -> Iterator[None]:
 
 def _look(session: Session, f: types.FunctionType, here: Activation) -> None:
     """Begin again where a function turns out to call itself without end."""
-    others = [one for one in session.code.activations if one.root == here.root]
-    deep = sum(1 for _ in session.scope.chain()) > NESTING_LIMIT
-    if len(others) < ALIKE and not deep:
-        return
-    last = [*others, here][-ALIKE - 1 :]
-    staged = all(a.scope is not b.scope for a, b in zip(last, last[1:]))
-    if deep:
-        if len(others) > 1 and staged and _may_be_staged(session, f):
-            raise session.restart(Known(recursive=frozenset({here.root})))
+    if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise too_deep(session, f)
-    if staged and all(_alike(last[0], one) for one in last[1:]) and _may_be_staged(session, f):
-        if not any(session.journal.frames[last[0].stores :]):
-            raise session.restart(Known(recursive=frozenset({here.root})))
+    others = [one for one in session.code.activations if one.name == here.name and _alike(one, here)]
+    if len(others) >= ALIKE and _is_staged(session, f, [*others[-ALIKE:], here]):
+        if not any(session.journal.frames[others[-ALIKE].stores :]):
+            raise session.restart(Known(recursive=frozenset({here.name})))
 
 
-def _may_be_staged(session: Session, f: types.FunctionType) -> bool:
-    root = root_of(f.__code__)
+def _is_staged(session: Session, f: types.FunctionType, calls: Sequence[Activation]) -> bool:
+    """Whether some calls, inside each other, are each in another branch or loop, and may be one recursion."""
     known = session.call.known
-    return not f.__code__.co_flags & _LAZY and root not in known.escaping and root not in known.recursive
+    apart = all(a.scope is not b.scope for a, b in zip(calls, calls[1:]))
+    may = not f.__code__.co_flags & _LAZY and root_of(f.__code__) not in known.escaping
+    return apart and may and _name(f) not in known.recursive
+
+
+def _name(f: types.FunctionType) -> str:
+    """A function by file, line and name: those inside a function have its place."""
+    return f"{root_of(f.__code__)} {f.__qualname__}"
 
 
 def _alike(a: Activation, b: Activation) -> bool:
@@ -150,18 +150,18 @@ def _bound(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any])
     return _Bound(tuple(layout), arguments)
 
 
-def _recursive(session: Session, root: str, f: types.FunctionType, bound: _Bound, run: Run) -> Any:
+def _recursive(session: Session, name: str, f: types.FunctionType, bound: _Bound, run: Run) -> Any:
     cells = tuple(map(id, f.__closure__ or ()))
-    key = (root, bound.layout, cells)
+    key = (name, f.__code__, bound.layout, cells)
     found = open_recursion(session, key)
     if found is not None:
         return found.again(bound.arguments)
-    others = [one for one in session.code.recursions if one.key[0] == root]
+    others = [one for one in session.code.recursions if one.key[0] == name]
     if len(others) >= ALIKE:
         raise others[-1].error(
             f"{f.__name__}() calls another function of the same text, which each call of it makes anew",
             hint="Define it once, outside, and give it what it reads as arguments.")
-    here = Activation(root, session.scope, 0, ())
+    here = Activation(name, session.scope, 0, ())
 
     def body(values: Any) -> Any:
         with _active(session, here):
@@ -170,8 +170,13 @@ def _recursive(session: Session, root: str, f: types.FunctionType, bound: _Bound
     return begin(session, key, f.__name__, [f], bound.arguments, body)
 
 
-def too_deep(session: Session, f: types.FunctionType) -> Exception:
-    """The error for recursion that nothing ends while it is traced."""
+def too_deep(session: Session, f: types.FunctionType) -> BaseException:
+    """What to raise where calls are inside each other more deeply than they can be traced: to begin again with a
+    function that calls itself in branches or loops, or the error."""
+    for name in dict.fromkeys(one.name for one in reversed(session.code.activations)):
+        calls = [one for one in session.code.activations if one.name == name]
+        if len(calls) > ALIKE and name == _name(f) and _is_staged(session, f, calls[-ALIKE:]):
+            return session.restart(Known(recursive=frozenset({name})))
     return session.error(
         f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
         "ways are followed", hint="Write it as a loop.", code="D2S270")

@@ -89,6 +89,8 @@ class Recursion:
         """What the attempt at hand found to be other than it was taken to be, in words."""
         self.waits = False
         """Whether a path of the attempt at hand ended because not enough was known."""
+        self.called_at: Location | None = None
+        """Where it last called itself."""
         self._starts = [unification.structure_of(session, slot.init, PLAIN) for slot in self.slots]
         self._entry = session.storages.snapshot()
         self._objects = set(session.objects.created)
@@ -207,6 +209,7 @@ class Recursion:
             PathEnds: Not enough is known yet, or something is other than it was taken to be.
         """
         session = self.session
+        self.called_at = session.location()
         if _modes(session) != self.modes:
             raise self.error(f"{self.function}() calls itself under another grad mode, autocast state or setting",
                              hint="Set it around the first call.")
@@ -295,7 +298,8 @@ class Recursion:
 
     def error(self, summary: str, hint: str = _WAY_OUT, location: Location | None = None) -> Exception:
         """D2S270."""
-        return self.session.error(summary, hint=hint, code="D2S270", location=location or self.session.location())
+        place = location or self.called_at or self.session.location()
+        return self.session.error(summary, hint=hint, code="D2S270", location=place)
 
     def _require_carried(self, s: structure.Structure, what: str) -> None:
         """Refuse what Variables cannot carry from one call to another: objects that each call makes."""
