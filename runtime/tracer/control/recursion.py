@@ -17,6 +17,8 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, Block, Location, Operator, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.tracer.control.branches import Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.merged import is_new
@@ -392,7 +394,7 @@ def _tensors(value: Any, carried: structure.Structure) -> list[torch.Tensor]:
 def _written_at(block: Block, value: Variable) -> Location | None:
     """Where the Operator stands that gave a value, or what it was made of in a branch or loop."""
     ops: list[Operator] = [op for op in block.walk() if value in op.outputs]
-    inside = [one for op in ops for inner in op.blocks for one in inner.walk() if one.name == "update"]
+    inside = [one for op in ops for inner in op.blocks for one in inner.walk() if flow_of(one).kind is Kind.INLINE]
     return (inside or ops)[-1].location if ops else None
 
 
