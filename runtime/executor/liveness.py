@@ -48,9 +48,11 @@ class Liveness:
             found = self.captures[id(block)]
         if not self.repeated:
             return found
-        again = dict.fromkeys(found)
-        for op in block.walk():
-            again.update(dict.fromkeys(self._of_repeated(op)))
+        again, ops = dict.fromkeys(found), list(block.walk())
+        inside = {flow_of(op).named(op) for op in ops}
+        for op in ops:
+            if definition_of(op.name).again(op) not in inside:
+                again.update(dict.fromkeys(self._of_repeated(op)))
         return list(again)
 
     def uses(self, op: Operator) -> list[Variable]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dy2static.errors import Dy2StaticError
 from dy2static.operators.shared.staging import Session
 from dy2static.origin import root_of
 from runtime.tracer.ambient.calls import Known
@@ -39,9 +40,8 @@ class Activation:
     """A call of a user's function that the trace is in."""
 
     name: str
+    function: types.FunctionType
     scope: Scope
-    stores: int
-    """How many frames the journal had."""
     arguments: tuple[Any, ...]
 
 
@@ -53,11 +53,11 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
         TraceError: D2S270.
     """
     name = _name(f)
-    if name in session.call.known.recursive:
+    if name in session.call.known.recursive and _unfit(session, name) is None:
         bound = _bound(f, args, kwargs)
         if bound is not None:
             return _recursive(session, name, f, bound, run)
-    here = Activation(name, session.scope, len(session.journal.frames), (*args, *kwargs.values()))
+    here = Activation(name, f, session.scope, (*args, *kwargs.values()))
     _look(session, f, here)
     with _active(session, here):
         return run(args, kwargs)
@@ -77,14 +77,13 @@ def _look(session: Session, f: types.FunctionType, here: Activation) -> None:
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise too_deep(session, f)
     others = [one for one in session.code.activations if one.name == here.name and _alike(one, here)]
-    if len(others) >= ALIKE and _is_staged(session, f, [*others[-ALIKE:], here]):
-        if not any(session.journal.frames[others[-ALIKE].stores :]):
-            raise session.restart(Known(recursive=frozenset({here.name})))
+    if len(others) >= ALIKE and _is_staged(session, [*others[-ALIKE:], here]):
+        raise session.restart(Known(recursive=frozenset({here.name})))
 
 
-def _is_staged(session: Session, f: types.FunctionType, calls: Sequence[Activation]) -> bool:
+def _is_staged(session: Session, calls: Sequence[Activation]) -> bool:
     """Whether some calls, inside each other, are each in another branch or loop, and may be one recursion."""
-    known = session.call.known
+    known, f = session.call.known, calls[-1].function
     apart = all(a.scope is not b.scope for a, b in zip(calls, calls[1:]))
     may = not f.__code__.co_flags & _LAZY and root_of(f.__code__) not in known.escaping
     return apart and may and _name(f) not in known.recursive
@@ -161,13 +160,23 @@ def _recursive(session: Session, name: str, f: types.FunctionType, bound: _Bound
         raise others[-1].error(
             f"{f.__name__}() calls another function of the same text, which each call of it makes anew",
             hint="Define it once, outside, and give it what it reads as arguments.")
-    here = Activation(name, session.scope, 0, ())
+    here = Activation(name, f, session.scope, ())
 
     def body(values: Any) -> Any:
         with _active(session, here):
             return bound.call(run, values)
 
-    return begin(session, key, f.__name__, [f], bound.arguments, body)
+    try:
+        return begin(session, key, f.__name__, [f], bound.arguments, body)
+    except Dy2StaticError as error:
+        if error.code == "D2S270" and not session.call.advanced:
+            raise session.restart(Known(followed=frozenset({(name, error)}))) from error
+        raise
+
+
+def _unfit(session: Session, name: str) -> Exception | None:
+    """Why a function that calls itself can be no ``recursion``; None: it can, as far as is known."""
+    return next((error for one, error in session.call.known.followed if one == name), None)
 
 
 def too_deep(session: Session, f: types.FunctionType) -> BaseException:
@@ -175,8 +184,15 @@ def too_deep(session: Session, f: types.FunctionType) -> BaseException:
     function that calls itself in branches or loops, or the error."""
     for name in dict.fromkeys(one.name for one in reversed(session.code.activations)):
         calls = [one for one in session.code.activations if one.name == name]
-        if len(calls) > ALIKE and name == _name(f) and _is_staged(session, f, calls[-ALIKE:]):
+        if len(calls) <= ALIKE:
+            continue
+        unfit = _unfit(session, name)
+        if unfit is not None:
+            return unfit
+        if _is_staged(session, calls[-ALIKE:]):
             return session.restart(Known(recursive=frozenset({name})))
+        f = calls[-1].function
+        break
     return session.error(
         f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
         "ways are followed", hint="Write it as a loop.", code="D2S270")

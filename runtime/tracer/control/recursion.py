@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from runtime.tracer.control.branches import Path, PathEnds, all_names, include_n
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.older import older
-from runtime.tracer.control.slots import TRIES, Slot, held, same_items
+from runtime.tracer.control.slots import Slot, held, same_items
 from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.guards import is_plain
@@ -34,6 +34,9 @@ from runtime.tracer.values import flattening, structure, unification
 from runtime.tracer.values.describing import describe
 from runtime.tracer.values.structure import PLAIN
 from runtime.tracer.values.tensor_pairs import tensor_pairs
+
+TRIES = 24
+"""So often a body is traced to find what its calls are given and give."""
 
 _WAY_OUT = "Write it as a loop over tensors that hold what is still to be done."
 
@@ -96,7 +99,11 @@ class Recursion:
         self._starts = [unification.structure_of(session, slot.init, PLAIN) for slot in self.slots]
         self._entry = session.storages.snapshot()
         self._objects = set(session.objects.created)
-        self._old = older(session, functions, [one.value for one in arguments], self._objects)
+        stored = [value for frame in session.journal.frames for place in frame for value in (place.owner, place.get())]
+        values = [*(one.value for one in arguments), *stored]  # what modules hold that the trace made is among them
+        self._old = older(session, functions, values, self._objects)
+        self._variables = {id(cell): name for f in functions if isinstance(f, FunctionType)
+                           for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ())}  # fmt: skip
         self._params: dict[Storage, int] = {}
         """The memory of the arguments in the attempt at hand."""
 
@@ -141,8 +148,9 @@ class Recursion:
                              hint="Collect the items in what the function gives.")
         self._require_no_changes()
         if not path.ended:
+            made = structure.has_traced(path.result) and not outside(session, self._entry, path.result)
             with path.inside(session):
-                self._widen_results()
+                self._widen_results(made)
 
     def _enter(self, scope: Scope) -> None:
         """Every argument that differs between calls is one of the Block."""
@@ -162,9 +170,10 @@ class Recursion:
     def _run(self) -> Any:
         return self.body(self.inner)
 
-    def _widen_results(self) -> None:
+    def _widen_results(self, made: bool) -> None:
+        """``made``: whether the result means nothing outside the body."""
         session, result = self.session, self.path.result
-        if structure.has_traced(result) and not outside(session, self._entry, result):
+        if made:
             found = unification.carried(session, unification.structure_of(session, result, PLAIN), PLAIN)
         else:
             found = structure.Known(result)
@@ -333,16 +342,16 @@ class Recursion:
         session, path = self.session, self.path
         for place, value in path.places.items():
             if type(value) is RowField:
-                raise self._changes(place.describe(), place)
+                raise self._changes(place)
             if is_new(session, place, self._old, self._objects) or self._is_unchanged(place, value):
                 continue
-            raise self._changes(place.describe(), place)
+            raise self._changes(place)
         for storage, before in self._entry.items():
             value = path.storages.get(storage, before)
             if value is not before:
-                what = f"'{storage.label or before.hint}'" if storage.label or before.hint else "a tensor"
-                raise self.error(f"{self.function}(), which calls itself, writes to {what} in place, which is older "
-                                 "than the call", hint="Write out of place, and give the new tensor as a result.",
+                raise self.error(f"{self.function}(), which calls itself, writes in place to {self._said(storage)}, "
+                                 "which is older than the call", hint="Write out of place, and give the new tensor "
+                                 "as a result.",
                                  location=_written_at(path.scope.block, value))  # fmt: skip
         for op in path.scope.block.walk():
             if op.name == "gradients":
@@ -357,7 +366,17 @@ class Recursion:
             return same_items(value, now)
         return structure.same_known(value, now)
 
-    def _changes(self, what: str, place: Place) -> Exception:
+    def _said(self, storage: Storage) -> str:
+        """How the user would call some memory."""
+        for slot in self.slots:
+            if any(self.session.info(one).storage is storage for one in _tensors_in(slot.init)):
+                return f"'{slot.label}'"
+        label = storage.label or storage.first.hint
+        return f"'{label}'" if label else "a tensor"
+
+    def _changes(self, place: Place) -> Exception:
+        name = self._variables.get(id(place.owner))
+        what = place.describe() if name is None else f"the variable '{name}' of the function around it"
         return self.error(f"{self.function}(), which calls itself, stores to {what}, which is older than the call",
                           hint="Hand it on as an argument, and give it back as a result.",
                           location=self.session.journal.first_stores.get(place))
@@ -389,6 +408,15 @@ def _tensors(value: Any, carried: structure.Structure) -> list[torch.Tensor]:
     """The tensors of a value that Variables carry, each once."""
     found = {id(tensor): tensor for tensor, _ in tensor_pairs(value, value, carried)}
     return list(found.values())
+
+
+def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """A tensor, or those in a tuple."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _tensors_in(item)
 
 
 def _written_at(block: Block, value: Variable) -> Location | None:
