@@ -148,8 +148,10 @@ class Recursion:
                              hint="Collect the items in what the function gives.")
         self._require_no_changes()
         if not path.ended:
-            made = structure.has_traced(path.result) and not outside(session, self._entry, path.result)
-            with path.inside(session):
+            scope = session.scope
+            with path.inside(session):  # where objects hold what they do in the end
+                with session.reopen(scope):
+                    made = structure.has_traced(path.result) and not outside(session, self._entry, path.result)
                 self._widen_results(made)
 
     def _enter(self, scope: Scope) -> None:
