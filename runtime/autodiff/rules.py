@@ -13,6 +13,7 @@ forward.RULES |= {
     "scan": scan.forward,
     "custom_grad": custom_grad.forward,
     "recursion": recursion.forward,
+    "recur": recursion.again,
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
     "grad.needed": gradients.needed,
@@ -29,5 +30,7 @@ backward.RULES |= {
     LoopEntry: while_loop.backward,
     scan.ScanEntry: scan.backward,
     CustomEntry: custom_grad.backward,
+    recursion.RecursionEntry: recursion.backward,
+    recursion.CallEntry: recursion.backward_again,
     ArrayEntry: array.backward,
 }

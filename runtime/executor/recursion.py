@@ -30,6 +30,13 @@ def emit_again(emitter: Emitter, op: Operator) -> None:
     _call(emitter, op, function, captured)
 
 
+def emit_frame(emitter: Emitter, op: Operator) -> None:
+    """``f = [x, n]`` and ``x = f[0]``: lists, through which what is kept for a backward is found."""
+    given = list(map(emitter.operand, op.args))
+    made = f"[{', '.join(given)}]" if op.name == "frame.new" else f"{given[0]}[{given[1]}]"
+    emitter.assign(op.outputs, made, unpack=False)
+
+
 def _call(emitter: Emitter, op: Operator, function: str, captured: Iterable[Variable]) -> None:
     given = [*map(emitter.name, captured), *map(emitter.operand, op.args)]
     emitter.assign(op.outputs, f"{function}({', '.join(given)})", unpack=True)

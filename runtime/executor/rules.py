@@ -46,5 +46,6 @@ RULES |= {
 # By the first part of the name; everything else is an overload in ``torch.ops``.
 FAMILIES |= {
     "scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "checkpoint": checkpoint.emit, "host": host.emit,
+    "frame": recursion.emit_frame,
     "": aten.emit,
 }  # fmt: skip

@@ -66,7 +66,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", host.FAMILY)):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", "frame.", host.FAMILY)):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 
