@@ -44,7 +44,9 @@ class Calls:
     """The results that have one."""
     settled_results: set[int] = field(default_factory=set)
     grown: bool = False
-    """Whether the body showed more than was known."""
+    """Whether the body showed more that is active than was known."""
+    doubtful: set[int] = field(default_factory=set)
+    """The arguments that the body gives without a gradient in some calls."""
     backward: str = ""
     """The name of the recursion that is the gradient, while its body is recorded."""
     outer: list[Variable] = field(default_factory=list)
@@ -66,11 +68,12 @@ class Calls:
             what.update(found)
             self.grown = True
 
-    def shrink(self, what: set[int], unlike: Collection[int]) -> None:
-        """Take from it what was only believed."""
-        if not what.isdisjoint(unlike):
-            what.difference_update(unlike)
-            self.grown = True
+    def believed(self, doubtful_results: set[int]) -> bool:
+        """Whether what was taken to be settled is, once all that is active is known; what is not is no longer."""
+        doubts = self.settled & self.doubtful, self.settled_results & doubtful_results
+        self.settled -= self.doubtful
+        self.settled_results -= doubtful_results
+        return not any(doubts)
 
 
 @dataclass(eq=False)
@@ -106,16 +109,19 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     calls.settled_results.update(range(len(op.outputs)))
     before = forward.recursions.get(name_of(op))
     forward.recursions[name_of(op)] = calls
+    inside = inner_variables(body)
     while True:
-        calls.grown = False
+        calls.grown, calls.doubtful = False, set()
+        for var in inside:
+            forward.activity.pop(var, None)
         with session.open("recursion") as scope:
             _enter(forward, calls, [forward.plain(arg) for arg in op.args])
             inner = forward.block(body)
             reached = {place for place, value in enumerate(body.yields) if _needs(forward, value)}
             calls.grow(calls.results, reached)
-            calls.shrink(calls.settled_results, [
-                place for place in calls.results if not is_always(forward.activity_of(body.yields[place]))])
-            if calls.grown:
+            if calls.grown or not calls.believed({
+                place for place in calls.results if not is_always(forward.activity_of(body.yields[place]))
+            }):
                 continue
             frame = session.new_variable(ObjectType())
             pack = Operator("frame.new", (), {}, (frame,), location=op.location)
@@ -137,8 +143,7 @@ def again(forward: Forward, op: Operator, tape: Tape) -> None:
     calls = forward.recursions[name_of(op)]
     found = {place for place, arg in enumerate(op.args) if _needs(forward, arg)}
     calls.grow(calls.active, found)
-    calls.shrink(calls.settled, [
-        place for place in calls.active if not is_always(forward.activity_of(op.args[place]))])
+    calls.doubtful.update(place for place in calls.active if not is_always(forward.activity_of(op.args[place])))
     frame = _call(forward, calls, op, [forward.lower(arg) for arg in op.args], [], [])
     tape.entries.append(CallEntry(op, calls, frame))
 

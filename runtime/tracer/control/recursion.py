@@ -62,7 +62,8 @@ def begin(session: Session, key: Any, name: str, functions: Sequence[Callable[..
     ``key``: what a call inside must be equal in to be one of the same function.
     """
     recursion = Recursion(session, key, name, functions, arguments, body)
-    recursion.settle()
+    if not recursion.settle():
+        return body([one.value for one in arguments])
     return recursion.finish()
 
 
@@ -109,8 +110,8 @@ class Recursion:
 
     # -- the fixed point -----------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Trace the body until nothing is other than it was taken to be.
+    def settle(self) -> bool:
+        """Trace the body until nothing is other than it was taken to be; whether it calls itself at all.
 
         Raises:
             TraceError: D2S270, where that is never so, or where the function does what only a call of its own may do.
@@ -118,11 +119,12 @@ class Recursion:
         """
         around = list(self.session.code.recursions)
         for _ in range(TRIES):
-            self._attempt()
+            if not self._attempt():
+                return False
             if self.changed:
                 continue
             if not self.waits:
-                return
+                return True
             if any(one.waits or one.changed for one in around):
                 raise PathEnds()
             raise self.error(f"{self.function}() calls itself on every path, so that it never ends",
@@ -131,7 +133,8 @@ class Recursion:
         raise self.error(f"what {self.function}() is given or gives never reaches a fixed structure: after {TRIES} "
                          f"attempts {last}", hint="Give it the same kind of value in every call.")  # fmt: skip
 
-    def _attempt(self) -> None:
+    def _attempt(self) -> bool:
+        """Trace the body once; whether it called itself."""
         session = self.session
         self.changed, self.waits = [], False
         names = all_names(session, _NO_NAMES)
@@ -142,6 +145,8 @@ class Recursion:
         finally:
             session.code.recursions.pop()
         path = self.path
+        if self.called_at is None:
+            return False
         include_new(self._entry, [path])
         if not all(map(structure.same_known, path.names, before)):
             raise self.error(f"{self.function}() hands items to a loop around it that stores to variables of its own",
@@ -153,6 +158,7 @@ class Recursion:
                 with session.reopen(scope):
                     made = structure.has_traced(path.result) and not outside(session, self._entry, path.result)
                 self._widen_results(made)
+        return True
 
     def _enter(self, scope: Scope) -> None:
         """Every argument that differs between calls is one of the Block."""
