@@ -28,7 +28,7 @@ from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unkn
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Place, cell_value
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import flattening, structure, unification
 from runtime.tracer.values.describing import describe
@@ -103,8 +103,8 @@ class Recursion:
         stored = [value for frame in session.journal.frames for place in frame for value in (place.owner, place.get())]
         values = [*(one.value for one in arguments), *stored]  # what modules hold that the trace made is among them
         self._old = older(session, functions, values, self._objects)
-        self._variables = {id(cell): name for f in functions if isinstance(f, FunctionType)
-                           for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ())}  # fmt: skip
+        self._variables = [pair for f in functions if isinstance(f, FunctionType)
+                           for pair in zip(f.__code__.co_freevars, f.__closure__ or ())]  # fmt: skip
         self._params: dict[Storage, int] = {}
         """The memory of the arguments in the attempt at hand."""
 
@@ -376,15 +376,17 @@ class Recursion:
 
     def _said(self, storage: Storage) -> str:
         """How the user would call some memory."""
-        for slot in self.slots:
-            if any(self.session.info(one).storage is storage for one in _tensors_in(slot.init)):
-                return f"'{slot.label}'"
+        named = [(slot.label, slot.init) for slot in self.slots]
+        named += [(name, cell_value(cell)) for name, cell in self._variables]
+        for name, value in named:
+            if any(self.session.info(one).storage is storage for one in _tensors_in(value)):
+                return f"'{name}'"
         label = storage.label or storage.first.hint
         return f"'{label}'" if label else "a tensor"
 
     def _changes(self, place: Place) -> Exception:
-        name = self._variables.get(id(place.owner))
-        what = place.describe() if name is None else f"the variable '{name}' of the function around it"
+        names = [name for name, cell in self._variables if cell is place.owner]
+        what = f"the variable '{names[0]}' of the function around it" if names else place.describe()
         return self.error(f"{self.function}(), which calls itself, stores to {what}, which is older than the call",
                           hint="Hand it on as an argument, and give it back as a result.",
                           location=self.session.journal.first_stores.get(place))
