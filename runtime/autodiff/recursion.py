@@ -4,9 +4,9 @@
                                                            gx, gW = recursion(frame, gy) { frame.get ...; recur ... }
 
 What a call keeps for its backward is its *frame*, which it gives as one more result. To the call that made it, that is
-a residual like others: a branch gives it, a loop collects it, and the caller's frame holds it. So frames are a tree like
-the calls, and a call whose result no gradient reaches is left out with its frame, whatever the order. (A stack that
-all calls share would have to be kept in step with those that are left out.)
+a residual like others: a branch gives it, a loop collects it, and the caller's frame holds it. So frames are a tree
+like the calls, and a call whose result no gradient reaches is left out with its frame, whatever the order. (A stack
+that all calls share would have to be kept in step with those that are left out.)
 
 Which arguments and results need a gradient is a fixed point over all calls; where some do in some calls only, a flag
 goes along. The gradient of a tensor from outside (W) is a sum over the calls: each gives its own and that of its calls.
@@ -25,7 +25,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Entry, Grad, Grads, Tape
-from runtime.ir import UNDEF, ArrayType, Block, ObjectType, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ops.recursion import name_of
 from runtime.tracer.memory.conditions import ALWAYS, known, when
 from runtime.tracer.recording.session import Scope

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from runtime.autodiff import array, backward, cond, custom_grad, forward, gradients, recursion, scan, segment, while_loop
+from runtime.autodiff import (
+    array,
+    backward,
+    cond,
+    custom_grad,
+    forward,
+    gradients,
+    recursion,
+    scan,
+    segment,
+    while_loop,
+)
 from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, LoopEntry, Segment
 
 # How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs.

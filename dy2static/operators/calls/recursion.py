@@ -1,14 +1,15 @@
 """Functions that call themselves: as they are where Python ends that, as a ``recursion`` where a tensor does.
 
-Both ways of a condition on a tensor are followed, so a call that one way leads to is met again inside itself. A function
-that is active several times, each time inside another branch or loop, with the same plain arguments, is one that a
-tensor is to end: the trace begins again, and knows. Where plain arguments differ (``depth - 1``) they may be what ends
-it, so it is followed much further first.
+Both ways of a condition on a tensor are followed, so a call that one way leads to is met again inside itself. A
+function that is active several times, each time inside another branch or loop, with the same plain arguments, is one
+that a tensor is to end: the trace begins again, and knows. Where plain arguments differ (``depth - 1``) they may be
+what ends it, so it is followed much further first.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,9 +77,23 @@ def _look(session: Session, f: types.FunctionType, here: Activation) -> None:
     """Begin again where a function turns out to call itself without end."""
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise too_deep(session, f)
-    others = [one for one in session.code.activations if one.name == here.name and _alike(one, here)]
-    if len(others) >= ALIKE and _is_staged(session, [*others[-ALIKE:], here]):
+    others = [one for one in session.code.activations if one.name == here.name]
+    if len(others) < ALIKE:
+        return
+    alike = [one for one in others if _alike(one, here)]
+    if len(alike) < ALIKE and _stack_is_long():
+        alike = others
+    if len(alike) >= ALIKE and _is_staged(session, [*alike[-ALIKE:], here]):
         raise session.restart(Known(recursive=frozenset({here.name})))
+
+
+def _stack_is_long() -> bool:
+    """Whether little is left of what Python's recursion limit allows: where it is reached, anything may stand."""
+    frame: types.FrameType | None = sys._getframe()
+    depth = 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth > sys.getrecursionlimit() * 0.7
 
 
 def _is_staged(session: Session, calls: Sequence[Activation]) -> bool:

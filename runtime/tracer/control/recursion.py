@@ -19,7 +19,7 @@ from runtime import torch_internals
 from runtime.ir import UNDEF, Block, Location, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
-from runtime.tracer.control.branches import Path, PathEnds, all_names, include_new, trace_path
+from runtime.tracer.control.branches import PathEnds, all_names, include_new, trace_path
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.older import older

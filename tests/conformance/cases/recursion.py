@@ -61,7 +61,8 @@ def split(x):
     return x * x
 
 
-@case("early returns under several conditions", *DEPTHS, (vec(-1.0, -2.0, -3.0),), (vec(30.0, -1.0, 2.0),), (vec(21.0, 0.0, 0.0),), (vec(90.0, -45.0, 1.0),))
+@case("early returns under several conditions", *DEPTHS, (vec(-1.0, -2.0, -3.0),), (vec(30.0, -1.0, 2.0),),
+      (vec(21.0, 0.0, 0.0),), (vec(90.0, -45.0, 1.0),))
 def early(x):
     if x.sum() < 0:
         return early(-x)

@@ -1,4 +1,4 @@
-"""Functions that call themselves: which become a recursion, which are followed to their end, what is refused and how."""
+"""Functions that call themselves: which become a recursion, which are followed to their end, what is refused."""
 
 from __future__ import annotations
 
