@@ -240,7 +240,7 @@ def raising(x):
 @case("recursion inside of recursion", *DEPTHS)
 def outer(x):
     if x.sum() > 4:
-        return outer(scaled_back(x / 8)) + 1
+        return outer(scaled_back(x / 8) * 0.01 + x / 2) + 1
     return scaled_back(x) if x.sum() > 1 else x
 
 
