@@ -28,7 +28,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Casts and shape": {"same": 35, "raises": 4, "no rows": 6, "D2S283": 13, "D2S284": 2},
     "Mutation": {"same": 31, "no rows": 3, "D2S283": 12, "D2S284": 9, "D2S285": 1},
     "Calls": {"same": 71, "raises": 8, "no rows": 5, "D2S283": 22},
-    "Recursion": {"same": 1, "D2S283": 36},
+    "Recursion": {"same": 1, "D2S283": 37},
     "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
     "Errors": {"same": 5, "raises": 3},
     "Guards": {"no rows": 18},

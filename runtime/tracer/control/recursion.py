@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -30,7 +30,7 @@ from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place, cell_value
 from runtime.tracer.recording.session import Scope, Session
-from runtime.tracer.values import flattening, structure, unification
+from runtime.tracer.values import containers, flattening, structure, unification
 from runtime.tracer.values.describing import describe
 from runtime.tracer.values.structure import PLAIN
 from runtime.tracer.values.tensor_pairs import tensor_pairs
@@ -155,9 +155,7 @@ class Recursion:
         if not path.ended:
             scope = session.scope
             with path.inside(session):  # where objects hold what they do in the end
-                with session.reopen(scope):
-                    made = structure.has_traced(path.result) and not outside(session, self._entry, path.result)
-                self._widen_results(made)
+                self._widen_results(self._given(path.result, scope, set()))
         return True
 
     def _enter(self, scope: Scope) -> None:
@@ -178,13 +176,46 @@ class Recursion:
     def _run(self) -> Any:
         return self.body(self.inner)
 
-    def _widen_results(self, made: bool) -> None:
-        """``made``: whether the result means nothing outside the body."""
+    def _given(self, value: Any, scope: Scope, seen: set[int]) -> structure.Structure:
+        """How a result is carried; ``scope``: what is known there is so in every call.
+
+        A list or dict that the call made, and that nobody else can have, since a call stores to nothing that is older,
+        is given item by item: it is made anew where the call stands.
+        """
+        session = self.session
+        if self._is_own(value):
+            if id(value) in seen:
+                raise self.error(f"{self.function}() gives one {type(value).__name__} in two places",
+                                 hint="Give it once, or copy it.")
+            seen.add(id(value))
+            items = value.values() if isinstance(value, dict) else value
+            parts = tuple(self._given(item, scope, seen) for item in items)
+            if isinstance(value, dict):
+                return structure.Fields(dict, tuple(value), parts)
+            return structure.Sequence(list, parts)
+        if type(value) is tuple and any(map(self._holds_own, value)):
+            return structure.Sequence(tuple, tuple(self._given(item, scope, seen) for item in value))
+        with session.reopen(scope):
+            known = not structure.has_traced(value) or outside(session, self._entry, value)
+        if known:
+            return structure.Known(value)
+        return unification.carried(session, unification.structure_of(session, value, PLAIN), PLAIN)
+
+    def _holds_own(self, value: Any) -> bool:
+        return any(map(self._holds_own, value)) if type(value) is tuple else self._is_own(value)
+
+    def _is_own(self, value: Any) -> bool:
+        """Whether this is a list or dict that the call made, with items that are known."""
+        if type(value) not in (list, dict) or id(value) in self._objects or id(value) in self._old:
+            return False
+        if id(value) in self.session.objects.externals or containers.several(value) is not None:
+            return False
+        if isinstance(value, dict):
+            return all(map(is_plain, value))
+        return structure.growing(value) is None and structure.row_of(value) is None
+
+    def _widen_results(self, found: structure.Structure) -> None:
         session, result = self.session, self.path.result
-        if made:
-            found = unification.carried(session, unification.structure_of(session, result, PLAIN), PLAIN)
-        else:
-            found = structure.Known(result)
         self._require_carried(found, f"{self.function}() gives")
         before = self.results
         if before is None:
@@ -197,6 +228,7 @@ class Recursion:
         if self.results is not before:
             assert self.results is not None
             self.results = unification.require_few(session, self.results)
+            self._require_carried(self.results, f"{self.function}() gives")
             self.changed.append(f"it gives {describe(self.results)}")
         shares = self._shared(result, self.results or found)
         if not shares <= self.shares:
@@ -331,6 +363,9 @@ class Recursion:
                              hint="Hand on tensors, numbers, and tuples of them.")
         elif isinstance(s, structure.Options):
             for one in s.options:
+                if isinstance(one, (structure.Sequence, structure.Fields)) and issubclass(_kind(one), (list, dict)):
+                    raise self.error(f"{what} a {_kind(one).__name__} in some calls only",
+                                     hint="Hand on tensors, numbers, and tuples of them.")
                 self._require_carried(one, what)
         elif isinstance(s, (structure.Sequence, structure.Fields)):
             for one in s.items:
@@ -341,6 +376,8 @@ class Recursion:
             return True
         if isinstance(value, (tuple, frozenset)):
             return all(map(self._is_same_in_all_calls, value))
+        if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type, type(None))):
+            return True
         if isinstance(value, (torch.Tensor, Staged, structure.Choice)):
             return outside(self.session, self._entry, value)
         return id(value) in self._objects or id(value) in self._old or id(value) in self.session.objects.externals
@@ -408,6 +445,10 @@ class _NoNames:
 
 
 _NO_NAMES = _NoNames()
+
+
+def _kind(s: structure.Sequence | structure.Fields) -> type:
+    return s.kind if isinstance(s, structure.Sequence) else s.cls
 
 
 def _modes(session: Session) -> Any:

@@ -113,6 +113,16 @@ def pairs(x):
     return x, (0, x.sum())
 
 
+@case("lists and dicts of as many items in every call", *DEPTHS)
+def listed(x):
+    if x.sum() > 1:
+        rows = listed(x / 2)
+        rows[0] = rows[0] * x
+        rows[1]["depth"] += 1
+        return rows
+    return [x.sin(), {"depth": 0, "last": x}]
+
+
 @case("called in a loop", *BOTH, (vec(20.0, 3.0, 1.0),))
 def in_a_loop(x):
     total = torch.zeros(3)

@@ -127,6 +127,26 @@ def in_a_while(x):
     return x
 
 
+def lists(x):
+    if x.sum() > 1:
+        (rows, held), depth = lists(x / 2)
+        rows[0] = rows[0] + x
+        held["last"] = rows[0] * depth
+        return (rows, held), depth + 1
+    return ([x, 1], {"last": x}), 0
+
+
+def older_list(x):
+    kept = [x, x * 2]
+
+    def go(y):
+        return go(y / 2) if y.sum() > 1 else kept
+
+    found = go(x)
+    found.append(x)
+    return found, kept, found is kept
+
+
 def same_twice(x):
     if x.sum() > 1:
         a, b = same_twice(x / 2)
@@ -148,7 +168,8 @@ def class_methods(x):
 
 
 WORKS = [halved, named, frozen, objects_of_its_own, lists_of_its_own, partial, comprehension, helper_of_its_own, dtypes,
-         nothing, text, longer_text, number, both, in_a_while, same_twice, class_methods]  # fmt: skip
+         nothing, text, longer_text, number, both, in_a_while, lists, older_list, same_twice,
+         class_methods]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", WORKS)
@@ -287,8 +308,13 @@ def list_of_each_call(x):
     return go([x, x])
 
 
-def gives_list(x):
-    return gives_list(x / 2) if x.sum() > 1 else [x]
+def gives_list_twice(x):
+    rows = [x]
+    return gives_list_twice(x / 2) if x.sum() > 1 else (rows, rows)
+
+
+def gives_grown_list(x):
+    return [x, *gives_grown_list(x / 2)] if x.sum() > 1 else [x]
 
 
 def gives_grown_tuple(x):
@@ -332,7 +358,8 @@ REFUSED = [
     (writes_outside, "writes in place to 'total'"),
     (function_of_each_call, "'finish' of a recursive call of function_of_each_call.. is a function that each call"),
     (list_of_each_call, "'pair' of a recursive call of go.. is a list that each call makes"),
-    (gives_list, "gives a list that each call makes"),
+    (gives_list_twice, "gives one list in two places"),
+    (gives_grown_list, "gives a list that each call makes"),
     (gives_grown_tuple, "gives a list whose length only a run knows"),
     (other_mode, "another grad mode"),
     (tries, "inside a try or with statement"),
