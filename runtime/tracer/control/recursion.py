@@ -89,7 +89,7 @@ class Recursion:
         self.shares: set[int | Storage] = set()
         """What the memory of its results may be: that of an argument, by number, or memory from before."""
         self.name = session.new_name(name)
-        self.modes = _modes(session)
+        self.modes = torch_internals.ambient_modes()
         self.handlers = len(session.exceptions.catching)
         self.changed: list[str] = []
         """What the attempt at hand found to be other than it was taken to be, in words."""
@@ -97,7 +97,6 @@ class Recursion:
         """Whether a path of the attempt at hand ended because not enough was known."""
         self.called_at: Location | None = None
         """Where it last called itself."""
-        self._starts = [unification.structure_of(session, slot.init, PLAIN) for slot in self.slots]
         self._entry = session.storages.snapshot()
         self._objects = set(session.objects.created)
         stored = [value for frame in session.journal.frames for place in frame for value in (place.owner, place.get())]
@@ -107,6 +106,8 @@ class Recursion:
                            for pair in zip(f.__code__.co_freevars, f.__closure__ or ())]  # fmt: skip
         self._params: dict[Storage, int] = {}
         """The memory of the arguments in the attempt at hand."""
+        self._frame = 0
+        """The number of the journal's frame that has what it stores."""
 
     # -- the fixed point -----------------------------------------------------------------------------------------
 
@@ -139,6 +140,7 @@ class Recursion:
         self.changed, self.waits = [], False
         names = all_names(session, _NO_NAMES)
         before = names.get()
+        self._frame = len(session.journal.frames)
         session.code.recursions.append(self)
         try:
             self.path = trace_path(session, "recursion", names, self._run, self._enter)
@@ -261,15 +263,17 @@ class Recursion:
         """
         session = self.session
         self.called_at = session.location()
-        if _modes(session) != self.modes:
-            raise self.error(f"{self.function}() calls itself under another grad mode, autocast state or setting",
+        changed = torch_internals.changed_modes(self.modes)
+        if changed:
+            raise self.error(f"{self.function}() calls itself where {changed[0]} is another one than in its first call",
                              hint="Set it around the first call.")
         if len(session.exceptions.catching) > self.handlers:
             raise self.error(f"{self.function}() calls itself inside a try or with statement that may catch what the "
                              "call raises", hint="Put the try around the first call.")  # fmt: skip
+        self._require_state()
         values = [one.value for one in arguments]
         for number, (slot, value) in enumerate(zip(self.slots, values)):
-            wider = self._widened(number, slot, value)
+            wider = self._widened(slot, value)
             if wider is not slot.carried:
                 self.slots[number] = Slot(slot.label, slot.init, wider)
                 self.changed.append(f"'{slot.label}' is {describe(wider)}")
@@ -282,13 +286,14 @@ class Recursion:
                     for one in flattening.lower(session, value, slot.carried, PLAIN)]  # fmt: skip
         return self._call("recur", operands, values)
 
-    def _widened(self, number: int, slot: Slot, value: Any) -> structure.Structure:
+    def _widened(self, slot: Slot, value: Any) -> structure.Structure:
         session, carried = self.session, slot.carried
         if isinstance(carried, structure.Known) and structure.same_known(value, carried.value):
             return carried
         given = unification.structure_of(session, value, PLAIN)
         if isinstance(carried, structure.Known):
-            wider = unification.unify(session, self._starts[number], given, PLAIN)
+            first = unification.structure_of(session, slot.init, PLAIN)
+            wider = unification.unify(session, first, given, PLAIN)
             if isinstance(wider, structure.Known):
                 wider = unification.carried(session, given, PLAIN)
         elif unification.fits(session, given, carried, PLAIN):
@@ -403,6 +408,14 @@ class Recursion:
                 raise self.error(f"{self.function}(), which calls itself, asks for gradients", location=op.location,
                                  hint="Ask for them outside, of what the function gives.")
 
+    def _require_state(self) -> None:
+        """Refuse a call inside that finds another Python state than the first call did, also if that is put back."""
+        for place, before in self.session.journal.frames[self._frame].items():
+            now = held(place)
+            same = same_items(now, before) if place.kind == "content" else structure.same_known(now, before)
+            if not same and not is_new(self.session, place, self._old, self._objects):
+                raise self._changes(place)
+
     def _is_unchanged(self, place: Place, value: Any) -> bool:
         now = held(place)
         if place.kind == "content":
@@ -449,10 +462,6 @@ _NO_NAMES = _NoNames()
 
 def _kind(s: structure.Sequence | structure.Fields) -> type:
     return s.kind if isinstance(s, structure.Sequence) else s.cls
-
-
-def _modes(session: Session) -> Any:
-    return session.modes(), torch_internals.changed_settings(session.outside.settings)
 
 
 def _tensors(value: Any, carried: structure.Structure) -> list[torch.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any, NamedTuple
@@ -114,6 +115,19 @@ def number(x):
     return go(x.detach().sum().item())
 
 
+def stores_and_puts_back(x):
+    depth = 0
+
+    def go(y):
+        nonlocal depth
+        depth += 1
+        z = y * depth
+        depth -= 1
+        return go(y / 2) * z if y.sum() > 1 else z
+
+    return go(x)
+
+
 def both(x):
     def small(y):
         return y.sum() <= 1 or small(y / 2) and small(y / 3)
@@ -168,7 +182,7 @@ def class_methods(x):
 
 
 WORKS = [halved, named, frozen, objects_of_its_own, lists_of_its_own, partial, comprehension, helper_of_its_own, dtypes,
-         nothing, text, longer_text, number, both, in_a_while, lists, older_list, same_twice,
+         nothing, text, longer_text, number, stores_and_puts_back, both, in_a_while, lists, older_list, same_twice,
          class_methods]  # fmt: skip
 
 
@@ -328,6 +342,35 @@ def other_mode(x):
     return x
 
 
+def stores_for_a_while(x):
+    depth = 0
+
+    def go(y):
+        nonlocal depth
+        depth += 1
+        z = go(y / 2) * depth if y.sum() > 1 else y * depth
+        depth -= 1
+        return z
+
+    return go(x)
+
+
+def manages_for_a_while(x):
+    state = {"scale": 1}
+
+    @contextlib.contextmanager
+    def doubled():
+        state["scale"] *= 2
+        yield
+        state["scale"] //= 2
+
+    def go(y):
+        with doubled():
+            return go(y / 2) * state["scale"] if y.sum() > 1 else y * state["scale"]
+
+    return go(x)
+
+
 def tries(x):
     if x.sum() > 1:
         try:
@@ -361,7 +404,9 @@ REFUSED = [
     (gives_list_twice, "gives one list in two places"),
     (gives_grown_list, "gives a list that each call makes"),
     (gives_grown_tuple, "gives a list whose length only a run knows"),
-    (other_mode, "another grad mode"),
+    (other_mode, "the grad mode is another one"),
+    (stores_for_a_while, "stores to the variable 'depth' of the function around it"),
+    (manages_for_a_while, "stores to a dict"),
     (tries, "inside a try or with statement"),
     (asks_for_gradients, "asks for gradients"),
     (never_ends, "calls itself on every path, so that it never ends"),
