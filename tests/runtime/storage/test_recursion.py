@@ -1,4 +1,4 @@
-"""Files with a recursion that somebody else wrote: refused, or Programs that verify; what calls itself for ever ends."""
+"""Files with a recursion that somebody else wrote: refused, or Programs that verify; what never ends raises."""
 
 from __future__ import annotations
 
