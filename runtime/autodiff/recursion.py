@@ -51,6 +51,10 @@ class Calls:
     """The name of the recursion that is the gradient, while its body is recorded."""
     outer: list[Variable] = field(default_factory=list)
     """Tensors from outside that may get a gradient in the body."""
+    given_none: set[int] = field(default_factory=set)
+    """The results whose gradient is None in some calls."""
+    gives_none: set[Variable] = field(default_factory=set)
+    """Arguments of the body, and tensors from outside, to which some calls give None though they get gradients."""
 
     @property
     def flagged(self) -> list[int]:
@@ -229,16 +233,24 @@ def backward(backward: Backward, entry: RecursionEntry, grads: Grads) -> None:
     session.replaying.location = entry.op.location  # type: ignore[union-attr]
     calls.backward = session.new_name(f"{name_of(entry.op)}_backward")
     calls.outer = [var for var in body.captures() if _needs(forward, var)]
-    with session.open("recursion") as scope:
-        scope.twin = entry.body_scope
-        frame = session.new_variable(ObjectType())
-        mine: Grads = {}
-        args = [_arrive(backward, entry, place, mine) for place in sorted(calls.results)]
-        backward.block(entry.tape, mine)
-        found = [mine.get(body.args[place]) for place in sorted(calls.active)]
-        found += [mine.get(var) for var in calls.outer]
-        scope.block.args = [frame, *args]
-        scope.block.yields = [None if grad is None else backward.contiguous(grad) for grad in found]
+    calls.given_none, calls.gives_none = set(), set()
+    _note_none(calls, given)
+    wanted = [*(body.args[place] for place in sorted(calls.active)), *calls.outer]
+    while True:  # a call that makes none is right about what it gives, and so is one that makes calls that are
+        known_none = len(calls.given_none), len(calls.gives_none)
+        with session.open("recursion") as scope:
+            scope.twin = entry.body_scope
+            frame = session.new_variable(ObjectType())
+            mine: Grads = {}
+            args = [_arrive(backward, entry, place, mine) for place in sorted(calls.results)]
+            backward.block(entry.tape, mine)
+            found = [mine.get(var) for var in wanted]
+            calls.gives_none.update(var for var, grad in zip(wanted, found) if grad is None or grad.maybe)
+            if known_none != (len(calls.given_none), len(calls.gives_none)):
+                continue
+            scope.block.args = [frame, *args]
+            scope.block.yields = [None if grad is None else backward.contiguous(grad) for grad in found]
+        break
     _emit(backward, entry, given, grads, [scope.block])
     _keep_residuals(backward, entry, scope, frame)
 
@@ -247,7 +259,13 @@ def backward_again(backward: Backward, entry: CallEntry, grads: Grads) -> None:
     """A call in the body."""
     given = _given(entry, grads)
     if given:
+        _note_none(entry.calls, given)
         _emit(backward, entry, given, grads, [])
+
+
+def _note_none(calls: Calls, given: dict[int, Grad]) -> None:
+    """Note the results of a call whose gradient is, or may be, None."""
+    calls.given_none.update(place for place in calls.results if place not in given or given[place].maybe)
 
 
 def _given(entry: CallEntry, grads: Grads) -> dict[int, Grad]:
@@ -256,7 +274,7 @@ def _given(entry: CallEntry, grads: Grads) -> dict[int, Grad]:
 
 
 def _arrive(backward: Backward, entry: RecursionEntry, place: int, mine: Grads) -> Variable:
-    """The Block argument for the gradient of a result. It can be None: in some call no gradient reaches the result."""
+    """The Block argument for the gradient of a result."""
     session, forward = backward.session, backward.forward
     operand = entry.op.blocks[0].yields[place]
     like = forward.env.get(operand) if isinstance(operand, Variable) else None
@@ -265,7 +283,7 @@ def _arrive(backward: Backward, entry: RecursionEntry, place: int, mine: Grads) 
     arg = session.new_variable(session.type_of(like))
     if _needs(forward, operand):
         assert isinstance(operand, Variable)
-        backward.add(mine, operand, Grad(backward.like(like, arg), maybe=True))
+        backward.add(mine, operand, Grad(backward.like(like, arg), maybe=place in entry.calls.given_none))
     return arg
 
 
@@ -285,9 +303,9 @@ def _emit(
     for place, out in zip(places, outputs):
         arg = entry.op.args[place]
         if isinstance(arg, Variable) and _needs(backward.forward, arg):
-            backward.add(grads, arg, backward.grad_of(arg, out, True))
+            backward.add(grads, arg, backward.grad_of(arg, out, args[place] in calls.gives_none))
     for var, out in zip(calls.outer, outputs[len(places) :]):
-        backward.add(grads, var, backward.grad_of(var, out, True))
+        backward.add(grads, var, backward.grad_of(var, out, var in calls.gives_none))
 
 
 def _keep_residuals(backward: Backward, entry: RecursionEntry, scope: Scope, frame: Variable) -> None:
