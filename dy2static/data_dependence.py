@@ -57,7 +57,7 @@ def _follow(op: Operator, known: set[Variable]) -> None:
     known.update(arg for block in op.blocks for arg in block.args if not isinstance(arg.type, ScalarType))
     if not flow.is_path:
         if op.blocks or any(var in known for var in op.inputs):
-            known.update(op.outputs)
+            known.update(op.outputs, *(block.args for block in op.blocks))
         return
     decided = any(var in known for var in leaves(list(flow.decides(op))))
     for port in flow.ports(op):

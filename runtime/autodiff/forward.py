@@ -77,6 +77,8 @@ class Forward:
         self.stage: dict[Variable, int] = {}
         """The stage in which the main Block computes each of its values."""
         self._seen = 0
+        self.recursions: dict[str, Any] = {}
+        """By name, what is known of the calls of the functions that call themselves and are being replayed."""
         self.loop_args: set[Variable] = set()
         """What the loops that are being replayed carry."""
         self.versions = Versions(session)

@@ -65,7 +65,7 @@ def repeatable(op: Operator) -> bool:
     """Whether an Operator gives the same results when it runs again, and does nothing else."""
     ops = [op, *(inner for block in op.blocks for inner in block.walk())]
     return not any(definition(one.name).random or definition(one.name).effect
-               or flow_of(one).kind is Kind.FUNCTION for one in ops)  # fmt: skip
+               or flow_of(one).kind is Kind.FUNCTION or definition(one.name).again(one) for one in ops)  # fmt: skip
 
 
 def silence(block: Block) -> None:

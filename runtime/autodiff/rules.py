@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from runtime.autodiff import array, backward, cond, custom_grad, forward, gradients, scan, segment, while_loop
+from runtime.autodiff import (
+    array,
+    backward,
+    cond,
+    custom_grad,
+    forward,
+    gradients,
+    recursion,
+    scan,
+    segment,
+    while_loop,
+)
 from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, LoopEntry, Segment
 
 # How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs.
@@ -12,6 +23,8 @@ forward.RULES |= {
     "while_loop": while_loop.forward,
     "scan": scan.forward,
     "custom_grad": custom_grad.forward,
+    "recursion": recursion.forward,
+    "recur": recursion.again,
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
     "grad.needed": gradients.needed,
@@ -28,5 +41,7 @@ backward.RULES |= {
     LoopEntry: while_loop.backward,
     scan.ScanEntry: scan.backward,
     CustomEntry: custom_grad.backward,
+    recursion.RecursionEntry: recursion.backward,
+    recursion.CallEntry: recursion.backward_again,
     ArrayEntry: array.backward,
 }

@@ -7,7 +7,7 @@ backward consumes them. Under saved-tensor hooks their items go the first way to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,29 +54,49 @@ def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
     return saved
 
 
-# No closures that call themselves here: what they hold would stay until Python looks for cycles.
+def _copied(value: list[Any], leaf: Callable[[Any], Any]) -> list[Any]:
+    """A copy of a list, and of lists in it, with whatever else is in it changed.
+
+    No function that calls itself: what calls of a recursion keep is as deep as they were, and a closure that calls
+    itself is a cycle, which would keep what it holds until Python looks for such.
+    """
+    made: list[Any] = []
+    todo = [(value, made)]
+    while todo:
+        items, copy = todo.pop()
+        if _numbers(items):
+            copy.extend(items)
+            continue
+        for item in items:
+            if type(item) is list:
+                inner: list[Any] = []
+                copy.append(inner)
+                todo.append((item, inner))
+            else:
+                copy.append(leaf(item))
+    return made
 
 
 def _keep(value: Any, results: AbstractSet[int], tensors: list[torch.Tensor] | None) -> Any:
     """A stack as it is kept; under hooks its tensors go to ``tensors``."""
-    if type(value) is list:
-        return value.copy() if _numbers(value) else [_keep(item, results, tensors) for item in value]
-    if not isinstance(value, torch.Tensor):
-        return value
-    if tensors is not None:
-        tensors.append(value)
-        return _SLOT
-    # A result that holds its own node would never be freed.
-    return value.detach() if id(value) in results else value
+    def kept(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        if tensors is not None:
+            tensors.append(item)
+            return _SLOT
+        # A result that holds its own node would never be freed.
+        return item.detach() if id(item) in results else item
+
+    return _copied(value, kept) if type(value) is list else kept(value)
 
 
 def _fill(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
     """What was kept, with the tensors that autograd gives back in their places; lists are copies."""
-    if value is _SLOT:
-        return next(tensors)
-    if type(value) is not list:
-        return value
-    return value.copy() if _numbers(value) else [_fill(item, tensors) for item in value]
+    def filled(item: Any) -> Any:
+        return next(tensors) if item is _SLOT else item
+
+    return _copied(value, filled) if type(value) is list else filled(value)
 
 
 def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
@@ -95,7 +115,7 @@ def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
         if versions is not None and versions != _versions(value):
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                "a value that a loop of a converted function kept for its gradient"
+                "a value that a loop or recursion of a converted function kept for its gradient"
             )
     if not keep:
         ctx.maybe_clear_saved_tensors()  # each lives until its last use from here on
@@ -117,7 +137,15 @@ def _numbers(items: list[Any]) -> bool:
     return _NUMBERS.issuperset(map(type, items))
 
 
-def _versions(value: Any) -> Any:
-    if type(value) is list:
-        return [_versions(item) for item in value]
-    return value._version if isinstance(value, torch.Tensor) else None
+def _versions(value: list[Any]) -> list[Any]:
+    """How often the tensors in a list, and in lists in it, were written."""
+    found: list[Any] = []
+    todo = [value]
+    while todo:
+        items = todo.pop()
+        for item in () if _numbers(items) else items:
+            if type(item) is list:
+                todo.append(item)
+            else:
+                found.append(item._version if isinstance(item, torch.Tensor) else None)
+    return found

@@ -68,6 +68,8 @@ class Emitter:
     names: dict[Variable, str] = field(default_factory=dict)
     bound: dict[Any, str] = field(default_factory=dict)
     flagged: set[str] = field(default_factory=set)
+    repeated: dict[str, tuple[str, list[Variable]]] = field(default_factory=dict)
+    """By the name of a recursion: the function that its Block is, and what that is given besides its arguments."""
     done: list[Scope] = field(default_factory=list)
     open: list[Scope] = field(default_factory=list)
     operator: Operator | None = None

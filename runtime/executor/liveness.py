@@ -7,11 +7,13 @@ hands them over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runtime.executor import reuse
 from runtime.ir import Block, Operator, Program, Variable, leaves
 from runtime.ir.block import captures_within
+from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 
@@ -35,6 +37,8 @@ class Liveness:
     at_entry: dict[int, list[Variable]] = field(default_factory=dict)
     at_exit: dict[int, list[Variable]] = field(default_factory=dict)
     captures: dict[int, list[Variable]] = field(default_factory=dict)
+    repeated: dict[str, list[Variable]] = field(default_factory=dict)
+    """What the Blocks capture that Operators inside them run again, by name: those read it, too."""
 
     def captured(self, block: Block) -> list[Variable]:
         """Variables of outer Blocks that ``block`` reads."""
@@ -42,14 +46,32 @@ class Liveness:
         if found is None:
             self.captures.update(captures_within(block))
             found = self.captures[id(block)]
-        return found
+        if not self.repeated:
+            return found
+        again, ops = dict.fromkeys(found), list(block.walk())
+        inside = {flow_of(op).named(op) for op in ops}
+        for op in ops:
+            if definition_of(op.name).again(op) not in inside:
+                again.update(dict.fromkeys(self._of_repeated(op)))
+        return list(again)
 
     def uses(self, op: Operator) -> list[Variable]:
         """Everything an Operator reads, what its Blocks capture included, each once."""
         found = dict.fromkeys(op.inputs)
         for block in op.blocks:
+            name = flow_of(op).named(op)
+            if name is not None:
+                self.repeated.pop(name, None)  # of another one of that name
             found.update(dict.fromkeys(self.captured(block)))
+            if name is not None:
+                self.repeated[name] = self.captured(block)
+        if self.repeated:
+            found.update(dict.fromkeys(self._of_repeated(op)))
         return list(found)
+
+    def _of_repeated(self, op: Operator) -> Sequence[Variable]:
+        name = definition_of(op.name).again(op)
+        return () if name is None else self.repeated.get(name, ())
 
 
 def analyse(program: Program, *, consuming: bool = False) -> Liveness:

@@ -14,6 +14,7 @@ from runtime.executor import (
     host,
     printing,
     py_func,
+    recursion,
     reporting,
     scalar,
     scan,
@@ -31,6 +32,8 @@ RULES |= {
     "scan": scan.emit,
     "update": update.emit,
     "custom_grad": custom_grad.emit,
+    "recursion": recursion.emit,
+    "recur": recursion.emit_again,
     "gradients": gradients.emit,
     "py_func": py_func.emit,
     "print": printing.emit,
@@ -43,5 +46,6 @@ RULES |= {
 # By the first part of the name; everything else is an overload in ``torch.ops``.
 FAMILIES |= {
     "scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "checkpoint": checkpoint.emit, "host": host.emit,
+    "frame": recursion.emit_frame,
     "": aten.emit,
 }  # fmt: skip

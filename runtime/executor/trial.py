@@ -77,7 +77,7 @@ class _Looks:
             if definition_of(op.name).says:
                 continue
             ops.append(op)
-            if is_path(op):
+            if is_path(op) or flow_of(op).named(op) is not None:
                 for inner in op.blocks:
                     self.into(inner)
             key = str(len(self.functions))

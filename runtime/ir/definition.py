@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from runtime.ir.flow import PLAIN, Flow
+from runtime.ir.flow import PLAIN, Flow, no_name
 from runtime.ir.operator import Operator
 from runtime.ir.types import Type
 from runtime.ir.variable import Variable
@@ -51,7 +51,7 @@ class OpDefinition:
     (else it gets one at times).
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
-    (``runtime.ops.raising``).
+    (``runtime.ops.raising``). ``again``: the name of the Operator around it whose Block it runs again.
     """
 
     name: str
@@ -73,6 +73,7 @@ class OpDefinition:
     own_gradient: Callable[[Operator], Sequence[bool]] | None = None
     says: bool = False
     raises: Callable[[Operator], bool] | None = None
+    again: Callable[[Operator], str | None] = no_name
 
 
 @functools.lru_cache(maxsize=1)

@@ -30,7 +30,7 @@ class Kind(enum.Enum):
     INLINE = "inline"
     """They run once, in order."""
     FUNCTION = "function"
-    """Somebody else calls them, now or later."""
+    """Somebody else calls them, now or later, or one of them calls itself."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,11 @@ def not_told(op: Operator) -> First | None:
     return None
 
 
+def no_name(op: Operator) -> str | None:
+    """The name of an operator whose Blocks no Operator inside runs again."""
+    return None
+
+
 @dataclass(frozen=True)
 class Flow:
     """What an operator's definition says of its Blocks: how they run, what each is called, the ports of an Operator.
@@ -95,6 +100,7 @@ class Flow:
     attributes that count them. ``decides`` gives the values that say which Block runs, or whether one runs again:
     a branch or loop must have it. ``taken`` gives for a branch the position of the Block that surely runs, and
     ``first`` for a loop what says whether it has an iteration; None where only running it tells, or where it has none.
+    ``named``: what Operators inside call it that run its Block again (``OpDefinition.again``).
     """
 
     kind: Kind = Kind.PLAIN
@@ -104,6 +110,7 @@ class Flow:
     decides: Callable[[Operator], Sequence[Operand]] = no_decision
     first: Callable[[Operator], First | None] = not_told
     taken: Callable[[Operator], int | None] = run_tells
+    named: Callable[[Operator], str | None] = no_name
 
     def __post_init__(self) -> None:
         if self.is_path and self.decides is no_decision:
@@ -124,4 +131,4 @@ class Flow:
 PLAIN = Flow()
 """Of an operator without Blocks."""
 
-__all__ = ["PLAIN", "First", "Flow", "Kind", "Port", "no_ports"]
+__all__ = ["PLAIN", "First", "Flow", "Kind", "Port", "no_name", "no_ports"]

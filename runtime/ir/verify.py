@@ -18,10 +18,10 @@ from runtime.ir.block import Block
 from runtime.ir.constants import spell_constant
 from runtime.ir.definition import OpDefinition, definition_of
 from runtime.ir.flow import Kind
-from runtime.ir.inference import check_types
+from runtime.ir.inference import check_flow, check_types, fits
 from runtime.ir.location import Location
 from runtime.ir.operator import Operator, leaves
-from runtime.ir.printer import print_operand, print_operator
+from runtime.ir.printer import print_operand, print_operator, print_type
 from runtime.ir.program import Program
 from runtime.ir.tree import tree_leaves
 from runtime.ir.types import TensorType
@@ -49,6 +49,8 @@ class _Verifier:
         self.visible: set[int] = set()
         self.assigned: set[int] = set()
         self.path: list[str] = []
+        self.named: dict[str, Operator] = {}
+        """The Operators around whose Blocks may be run again, by name."""
 
     def fail(self, rule: str, message: str, around: str = "", location: Location | None = None) -> NoReturn:
         where = " / ".join([f"program {self.program.name!r}", *self.path])
@@ -186,13 +188,39 @@ class _Verifier:
         definition.verify(op, site.fail)
         check_types(op, site.fail)
         self.check_writes(op, definition, site, writable)
+        self.check_again(op, definition, site)
+        name = definition.flow.named(op)
+        if name is not None:
+            self.named[name] = op
         for position, block in enumerate(op.blocks):
             self.path.append(_block_name(op, position))
             inner = {id(arg) for arg in block.args} if definition.flow.kind is Kind.INLINE else None
             self.block(block, inner, definition.undef_yields)
             self.path.pop()
+        if name is not None:
+            del self.named[name]
         for out in op.outputs:
             self.assign(out, site)
+
+    def check_again(self, op: Operator, definition: OpDefinition, site: _Site) -> None:
+        """What runs a Block again stands inside it, gives it what it takes, and has what it gives."""
+        own, name = definition.flow.named(op), definition.again(op)
+        if own is not None and own in self.named:
+            site.fail("recursion", f"a {op.name} called {own!r} is inside another one of that name")
+        if name is None:
+            return
+        target = self.named.get(name)
+        if target is None:
+            site.fail("recursion", f"{op.name} is in no recursion called {name!r}")
+        args = target.blocks[0].args
+        for what, got, wanted in (("argument", op.args, args), ("result", op.outputs, target.outputs)):
+            if len(got) != len(wanted):
+                site.fail("recursion", f"{op.name} has {len(got)} {what}s, and {name!r} has {len(wanted)}")
+        check_flow(op, site.fail, "goes on with", op.args, args)
+        for out, theirs in zip(op.outputs, target.outputs):
+            if not fits(out.type, theirs.type):
+                site.fail("type", f"{op.name} gives %{out.name} as {print_type(out.type)}, and {name!r} gives "
+                          f"{print_type(theirs.type)}")  # fmt: skip
 
     def check_modes(self, op: Operator, site: _Site) -> None:
         if op.grad_mode not in ("inherit", "on", "off"):

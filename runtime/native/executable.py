@@ -5,6 +5,7 @@ Where somebody watches operators (a dispatch mode, ``torch.func``, autocast), th
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,16 @@ class NativeExecutable(WatchedExecutable):
         self.written = made
         self.libraries.append(made.library)
         return made
+
+    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """As usual; where Python's recursion limit is reached on the way into C, ctypes names the limit in an error of
+        its own."""
+        try:
+            return super().run(inputs, params)
+        except ctypes.ArgumentError as error:
+            if RecursionError.__name__ not in str(error):
+                raise
+            raise RecursionError(str(error)).with_traceback(error.__traceback__) from None
 
     def ready(self, grad: bool) -> None:
         """Make everything that runs for callers in one grad mode, so that no call has to wait for a compiler.

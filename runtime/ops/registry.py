@@ -22,6 +22,7 @@ from runtime.ops import (
     host_numpy,
     printing,
     py_func,
+    recursion,
     reporting,
     scalar,
     scan,
@@ -39,6 +40,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         switch.DEFINITION,
         update.DEFINITION,
         custom_grad.DEFINITION,
+        *recursion.DEFINITIONS,
         gradients.DEFINITION,
         py_func.DEFINITION,
         printing.DEFINITION,
@@ -64,7 +66,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", host.FAMILY)):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", "frame.", host.FAMILY)):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 

@@ -8,8 +8,8 @@ import pkgutil
 from tests.conformance import cases
 from tests.conformance.family import Case, Family
 
-ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "In-graph training", "Guards",
-         "Errors", "Under vmap", "Checkpoints", "Programs built by hand")  # fmt: skip
+ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "Recursion",
+         "In-graph training", "Guards", "Errors", "Under vmap", "Checkpoints", "Programs built by hand")  # fmt: skip
 
 
 def families() -> list[Family]:

@@ -22,6 +22,7 @@ from dy2static.operators.calls import (
     growing,
     indices,
     numpy_arrays,
+    recursion,
     staged_arguments,
     tensors_in_python,
 )
@@ -245,10 +246,12 @@ def _enter(
 
 
 def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
-        raise _too_deep(session, f)
     if session.exceptions.escape is not None:
         raise catching.unsupported(session)
+    return recursion.called(session, f, args, kwargs, functools.partial(_activate, session, f))
+
+
+def _activate(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     place = session.location() if session.call.known.escaping else None
     before, session.code.unconverted = session.code.unconverted, []
     caller, session.code.module_name = session.code.module_name, f.__globals__.get("__name__", "")
@@ -268,20 +271,10 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
                 "a list or dict that holds itself is changed, joined or carried by a branch or loop",
                 hint="Keep what refers to it outside the converted function.",
                 code="D2S228", location=source_places.error_place(error)) from error
-        raise _too_deep(session, f) from error
+        raise recursion.too_deep(session, f) from error
     finally:
         session.code.unconverted, session.code.module_name = before, caller
         session.code.functions.pop()
-
-
-NESTING_LIMIT = 60
-"""Calls inside more branches and loops than this are taken for recursion that a tensor is to end."""
-
-
-def _too_deep(session: Session, f: types.FunctionType) -> Exception:
-    return session.error(
-        f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
-        "ways are followed", hint="Write it as a loop.", code="D2S270")
 
 
 @contextmanager

@@ -63,6 +63,12 @@ class Known:
     escaping: frozenset[str] = frozenset()
     """The user's functions, by file and line, that exceptions leave on some paths only: they hand them on as values."""
 
+    recursive: frozenset[str] = frozenset()
+    """The user's functions, by file and line, that call themselves as deep as a tensor decides."""
+
+    followed: frozenset[tuple[str, Exception]] = frozenset()
+    """Those of them that can be no ``recursion``, with the reason: they may end without one."""
+
     looked_at: frozenset[int] = frozenset()
     """Lists from outside, by identity, of which more is asked than to take another item."""
 

@@ -14,6 +14,10 @@ class UserCode(SessionPart):
 
     functions: list[str] = state(ITEMS, list)
     """The user's functions whose converted code runs, by file and line, innermost last."""
+    activations: list[Any] = state(ITEMS, list)
+    """Their calls (``dy2static.operators.calls.recursion``), to see which call themselves without end."""
+    recursions: list[Any] = state(ITEMS, list)
+    """The functions that call themselves and whose bodies are being traced (``control.recursion``)."""
     module_name: str = state(VALUE, "")
     """That of the module whose converted function runs."""
     unconverted: list[tuple[str, str]] = state(ITEMS, list)

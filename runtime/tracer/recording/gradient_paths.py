@@ -125,6 +125,10 @@ class _Walk:
         elif op.name == "gradients":
             if op.attrs["create_graph"]:
                 yield from ((var, False) for var in _tensors(op.args))
+        elif kind is Kind.FUNCTION or definition_of(op.name).again(op) is not None:
+            self.through.add(op)
+            inside = [var for block in op.blocks for var in block.captures()]
+            yield from ((var, False) for var in _tensors((op.args, inside)))
         elif self._has_history(op):
             self.through.add(op)
             sure = not op.name.startswith(("array.", "py_func"))

@@ -35,7 +35,7 @@ def recursion(x, depth=3):
     return recursion(x + 1, depth - 1)
 
 
-@case("recursion bounded by a tensor", *BOTH, refused="D2S270")
+@case("recursion bounded by a tensor", *BOTH)
 def tensor_recursion(x):
     if x.sum() > 10:
         return x

@@ -76,7 +76,7 @@ def sorted_many(n):
 def endless(n):
     if n > 0:
         return endless(n - 1) + 1
-    return n
+    return endless(n + 1)
 
 
 @case("exec of code that decides on a tensor", *BOTH, refused="D2S212")

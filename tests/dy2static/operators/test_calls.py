@@ -519,15 +519,6 @@ def test_a_module_with_its_own_call(check):
     check(Counting(), *X)
 
 
-def endless(x):
-    return x if x.sum() > 1000 else endless(x * 2)
-
-
-def test_recursion_whose_depth_depends_on_a_tensor_is_refused(traced):
-    with pytest.raises(TraceError, match=r"D2S270.*endless\(\) calls itself"):
-        traced(endless, X[0])
-
-
 def test_function_transforms_are_refused(traced):
     with pytest.raises(TraceError, match="torch.func.vmap"):
         traced(lambda x: torch.func.vmap(torch.sin)(x), X[0])

@@ -63,7 +63,7 @@ def test_ports_cover_what_goes_in_and_out(file):
 
 
 def test_an_operator_with_blocks_says_how_they_run():
-    with_blocks = {"cond", "switch", "while_loop", "scan", "update", "custom_grad"}
+    with_blocks = {"cond", "switch", "while_loop", "scan", "update", "custom_grad", "recursion"}
     assert {name for name, one in STRUCTURAL.items() if one.flow.kind is not Kind.PLAIN} == with_blocks
     assert definition_of("cond").flow.name(1) == "false branch"
     assert [definition_of("custom_grad").flow.name(index) for index in range(3)] == ["forward", "backward", "backward"]

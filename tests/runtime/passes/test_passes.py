@@ -223,6 +223,73 @@ return %h as $0
 }
 return %h as $0
 """, id="what a loop carries for nobody"),
+    pytest.param(dead_code.PASS, """
+%y : f32[2] = recursion(%x, %n) {
+  ^(%a : f32[2], %k1 : int):
+    %unread : f32[2] = aten.mul.Tensor(%a, 2)
+    %more : bool = scalar.gt(%k1, 0)
+    %b : f32[2] = cond(%more) {
+      %j : int = scalar.sub(%k1, 1)
+      %unread1 : int = scalar.add(%j, 1)
+      %d : f32[2] = recur(%a, %j) attrs {name: "g"}
+      yield %d
+    } {
+      yield %a
+    }
+    yield %b
+} attrs {name: "g"}
+return %x as $0
+""", """
+%y : f32[2] = recursion(%x, %n) {
+  ^(%a : f32[2], %k1 : int):
+    %more : bool = scalar.gt(%k1, 0)
+    %b : f32[2] = cond(%more) {
+      %j : int = scalar.sub(%k1, 1)
+      %d : f32[2] = recur(%a, %j) attrs {name: "g"}
+      yield %d
+    } {
+      yield %a
+    }
+    yield %b
+} attrs {name: "g"}
+return %x as $0
+""", id="a recursion may raise: it stays, and what nothing in it reads does not"),
+    pytest.param(common_subexpressions.PASS, """
+%y : int = recursion(%n) {
+  ^(%a : int):
+    %b : int = scalar.add(%n, 1)
+    %s : int = scalar.add(%a, 1)
+    %more : bool = scalar.lt(%s, %b)
+    %d : int = cond(%more) {
+      %e : int = scalar.add(%a, 1)
+      %f : int = recur(%e) attrs {name: "g"}
+      %h : int = recur(%e) attrs {name: "g"}
+      %i : int = scalar.add(%f, %h)
+      yield %i
+    } {
+      yield %a
+    }
+    yield %d
+} attrs {name: "g"}
+return %y as $0
+""", """
+%y : int = recursion(%n) {
+  ^(%a : int):
+    %b : int = scalar.add(%n, 1)
+    %s : int = scalar.add(%a, 1)
+    %more : bool = scalar.lt(%s, %b)
+    %d : int = cond(%more) {
+      %f : int = recur(%s) attrs {name: "g"}
+      %h : int = recur(%s) attrs {name: "g"}
+      %i : int = scalar.add(%f, %h)
+      yield %i
+    } {
+      yield %a
+    }
+    yield %d
+} attrs {name: "g"}
+return %y as $0
+""", id="two calls stay two"),
 ]  # fmt: skip
 
 
