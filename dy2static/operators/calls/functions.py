@@ -53,7 +53,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.origin import is_generated_file, root_of
 from runtime import torch_internals
 from runtime.tracer.ambient import catching, contents, source_places
-from runtime.tracer.ambient.calls import Known, tensors_in
+from runtime.tracer.ambient.calls import Findings, tensors_in
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import number_arguments
@@ -121,7 +121,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 return call_torch(session, f, args, kwargs)
             except Dy2StaticError as error:
                 if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.call.known.reading:
-                    raise session.restart(Known(reading=frozenset({_name_of(f)}))) from error
+                    raise session.restart(Findings(reading=frozenset({_name_of(f)}))) from error
                 raise
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:

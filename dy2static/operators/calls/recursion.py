@@ -19,7 +19,7 @@ from typing import Any
 from dy2static.errors import Dy2StaticError
 from dy2static.operators.shared.staging import Session
 from dy2static.origin import root_of
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.control.recursion import Argument, begin, open_recursion
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import structure
@@ -84,7 +84,7 @@ def _look(session: Session, f: types.FunctionType, here: Activation) -> None:
     if len(alike) < ALIKE and _stack_is_long():
         alike = others
     if len(alike) >= ALIKE and _is_staged(session, [*alike[-ALIKE:], here]):
-        raise session.restart(Known(recursive=frozenset({here.name})))
+        raise session.restart(Findings(recursive=frozenset({here.name})))
 
 
 def _stack_is_long() -> bool:
@@ -185,7 +185,7 @@ def _recursive(session: Session, name: str, f: types.FunctionType, bound: _Bound
         return begin(session, key, f.__name__, [f], bound.arguments, body)
     except Dy2StaticError as error:
         if error.code == "D2S270" and not session.call.advanced:
-            raise session.restart(Known(followed=frozenset({(name, error)}))) from error
+            raise session.restart(Findings(followed=frozenset({(name, error)}))) from error
         raise
 
 
@@ -205,7 +205,7 @@ def too_deep(session: Session, f: types.FunctionType) -> BaseException:
         if unfit is not None:
             return unfit
         if _is_staged(session, calls[-ALIKE:]):
-            return session.restart(Known(recursive=frozenset({name})))
+            return session.restart(Findings(recursive=frozenset({name})))
         f = calls[-1].function
         break
     return session.error(

@@ -20,7 +20,7 @@ from dy2static.operators.shared.staging import Session, Staged, active
 from dy2static.options_of_loops import options_of
 from runtime.errors import Dy2StaticError
 from runtime.ir import Location
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.control.cond import cond
 from runtime.tracer.control.while_loop import while_loop
 
@@ -87,4 +87,4 @@ def _else_peeled(session: Session, here: Location | None) -> Iterator[None]:
         call = session.call
         if session.graph.gradients_asked == asked or call.advanced or here is None or here in call.known.peeled:
             raise
-        raise session.restart(Known(peeled=frozenset((here,)))) from error
+        raise session.restart(Findings(peeled=frozenset((here,)))) from error

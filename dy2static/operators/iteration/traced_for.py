@@ -27,7 +27,7 @@ from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.control.branches import Names, all_names
@@ -320,7 +320,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         return iter(iterable)
     found = call(method, iterable)
     if isinstance(found, Choice):
-        raise session.restart(Known(choosing=frozenset({place_of(method)})))
+        raise session.restart(Findings(choosing=frozenset({place_of(method)})))
     return _Converted(found)
 
 

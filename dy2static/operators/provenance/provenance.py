@@ -22,7 +22,7 @@ from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.reachable import global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
@@ -172,7 +172,7 @@ def require_original(session: Session, a: Any, b: Any) -> None:
     """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
     copies = session.objects.copies
     if isinstance(a, tuple) and (id(a) in copies) is not (id(b) in copies):
-        raise session.restart(Known(whole=frozenset((copies[id(a if id(a) in copies else b)],))))
+        raise session.restart(Findings(whole=frozenset((copies[id(a if id(a) in copies else b)],))))
 
 
 def meet(session: Session, value: Any) -> None:
@@ -180,7 +180,7 @@ def meet(session: Session, value: Any) -> None:
     object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
     number = session.objects.originals[id(value)]
     if not isinstance(value, tuple):
-        raise session.restart(Known(whole=frozenset((number,))))
+        raise session.restart(Findings(whole=frozenset((number,))))
 
 
 def _made_by_others(session: Session, obj: object) -> bool:

@@ -37,7 +37,7 @@ class Ahead:
 
 
 @dataclass(frozen=True)
-class Known:
+class Findings:
     """What earlier attempts at a trace found out."""
 
     shared: frozenset[str] = frozenset()
@@ -75,17 +75,17 @@ class Known:
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 
-    def and_also(self, other: Known) -> Known:
+    def and_also(self, other: Findings) -> Findings:
         """Both."""
-        names = [one.name for one in dataclasses.fields(Known)]
-        return Known(**{name: getattr(self, name) | getattr(other, name) for name in names})
+        names = [one.name for one in dataclasses.fields(Findings)]
+        return Findings(**{name: getattr(self, name) | getattr(other, name) for name in names})
 
 
 @dataclass(eq=False)
 class Call(SessionPart):
     """What the caller wants of the Program, and what the call at hand means for the calls after it."""
 
-    known: Known = state(VALUE, Known)
+    known: Findings = state(VALUE, Findings)
     """What earlier attempts at this trace found out."""
     ahead: Ahead = state(VALUE, Ahead)
     """What is left open of the arguments, where the Program is for calls that are not there yet."""
@@ -153,7 +153,7 @@ class Restart(BaseException):
     Not an Exception, so that no handler in user code catches it.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Findings) -> None:
         super().__init__(known)
         self.known = known
 
@@ -162,5 +162,5 @@ class Undecided(Restart):
     """The function does one thing or another as some inputs need a gradient: trace it for each answer."""
 
     def __init__(self, labels: Sequence[str]) -> None:
-        super().__init__(Known())
+        super().__init__(Findings())
         self.labels = labels

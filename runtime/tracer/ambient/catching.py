@@ -20,7 +20,7 @@ import torch
 
 from runtime.ir import Operand, ScalarType, TensorType, Variable
 from runtime.ops.scalar import FUNCTIONS
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _require_route(session: Session, error: Any) -> None:
     if isinstance(error, type) and issubclass(error, Exception):
         route = _route(session, error)
         if route is not None and not route <= session.call.known.escaping:
-            raise session.restart(Known(escaping=route))
+            raise session.restart(Findings(escaping=route))
 
 
 def handlers(session: Session) -> str:

@@ -20,7 +20,7 @@ from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.views import View
 from runtime.tracer.ambient import catching, contents, state
-from runtime.tracer.ambient.calls import Ahead, Known, Restart, Undecided
+from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -160,7 +160,7 @@ def trace(
         Undecided: What the function does depends on which inputs need a gradient, and ``ahead`` lets it ask.
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
-    known = Known()
+    known = Findings()
     with trace_lock:
         while True:
             session = Session(name)
@@ -217,7 +217,7 @@ def _trace_once(
         original = arguments.containers[number]
         session.objects.originals[id(original)] = session.objects.copies[id(container)] = number
         if isinstance(container, set) and list(container) != list(original):  # the copy has another order
-            raise Restart(Known(whole=frozenset((number,))))
+            raise Restart(Findings(whole=frozenset((number,))))
         if isinstance(container, (list, dict)):
             session.journal.note_content(container)
     for value, path in arguments.by_content():

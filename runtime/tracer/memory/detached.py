@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.ir import Variable
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.conditions import ALWAYS
 
@@ -39,7 +39,7 @@ def require_own_history(session: Session, written: TensorInfo) -> None:
     roots, _ = aliases.few_roots(written, ())
     new = frozenset(step.location for root in roots for step in root.steps if step.detaches) - known
     if new:
-        raise session.restart(Known(detached=new))
+        raise session.restart(Findings(detached=new))
     if written.detached:
         raise session.error(
             "an in-place write that needs gradients to a detached tensor that comes out of a branch or a loop",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from runtime.ir import Location
-from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.calls import Findings
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import Storage, UnknownAlias
@@ -29,7 +29,7 @@ def require_certain(session: Session, storage: Storage) -> None:
         if other is None:
             continue
         if session.inputs.is_input(storage) and session.inputs.is_input(other):
-            raise session.restart(Known(shared=frozenset((storage.label, other.label))))
+            raise session.restart(Findings(shared=frozenset((storage.label, other.label))))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
     for alias_set, location in storage.alias_sets:
         if alias_set.lose(session, storage):

@@ -35,7 +35,7 @@ from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching, source_places
-from runtime.tracer.ambient.calls import Call, Known, Restart
+from runtime.tracer.ambient.calls import Call, Findings, Restart
 from runtime.tracer.ambient.catching import Exceptions
 from runtime.tracer.ambient.known_objects import KnownObjects
 from runtime.tracer.ambient.looks import Looks
@@ -195,7 +195,7 @@ class Session:
         self.exceptions.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
         return self.exceptions.last_error
 
-    def restart(self, known: Known) -> BaseException:
+    def restart(self, known: Findings) -> BaseException:
         """What to raise to begin the trace again with what is known now: a located error if it cannot."""
         if self.call.advanced:
             return self.error(
@@ -213,7 +213,7 @@ class Session:
         new = names - self.call.known.by_reference
         also = names - self.call.known.in_variables if in_variables else frozenset()
         if (new or also) and not self.call.advanced:
-            raise self.restart(Known(by_reference=new, in_variables=also))
+            raise self.restart(Findings(by_reference=new, in_variables=also))
 
     def holds_by_reference(self, cls: type) -> bool:
         """Whether lists that grow hold objects of a class by reference."""
@@ -223,7 +223,7 @@ class Session:
     def hold_apart(self, cls: type) -> None:
         """An object that is a row gets another attribute: trace again with objects of the class as they are."""
         if not self.call.advanced:
-            raise self.restart(Known(apart=frozenset({_name_of(cls)})))
+            raise self.restart(Findings(apart=frozenset({_name_of(cls)})))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew.

@@ -19,7 +19,7 @@ from runtime import torch_internals
 from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
 from runtime.tracer.ambient import objects, state
-from runtime.tracer.ambient.calls import Known as FoundOut
+from runtime.tracer.ambient.calls import Findings as FoundOut
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.walks import walk
