@@ -244,6 +244,35 @@ def test_what_python_would_end_too_late_is_a_recursion():
     assert "recursion" in operators_of(check(lambda x: countdown(x, 200), *X))
 
 
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x * 2) if x.sum() > 1 else x
+
+    return wrapper
+
+
+wrapped = doubled(doubled(doubled(doubled(doubled(torch.sin)))))
+
+
+def test_wrappers_of_wrappers_do_not_call_themselves():
+    assert "recursion" not in operators_of(check(lambda x: wrapped(x), *X))
+
+
+def longest(x):
+    if len(x) <= 1:
+        return x
+    return torch.cat([longest(x[x > x[0]]), x[:1]])
+
+
+def test_sizes_that_are_left_open(tmp_path):
+    dy2static.save(longest, tmp_path / "f", [dy2static.InputSpec([None], "float32", "x")])
+    loaded = dy2static.load(tmp_path / "f")
+    for size in (1, 2, 9):
+        x = torch.randn(size)
+        assert torch.equal(loaded(x), longest(x))
+
+
 def once(x, *rest):
     return once(x, x, x) if not rest else x.sum()
 
