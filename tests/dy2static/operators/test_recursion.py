@@ -229,7 +229,20 @@ class Counting(nn.Module):
         return self(x / 2)
 
 
+def pairs_of_pairs(x):
+    def built(y, depth):
+        return (built(y * 0.9, depth - 1), built(y * 1.1, depth - 1)) if depth else y
+
+    def encoded(tree):
+        if not isinstance(tree, tuple):
+            return tree
+        return (encoded(tree[0]) + encoded(tree[1])).tanh() if x.sum() > 1 else encoded(tree[1]) * 2
+
+    return encoded(built(x, 4))
+
+
 def test_what_python_ends_is_followed_to_its_end():
+    assert "recursion" not in operators_of(check(pairs_of_pairs, *X))
     assert "recursion" not in operators_of(check(countdown, *X))
     layer = Counting()
 
