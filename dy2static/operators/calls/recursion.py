@@ -109,12 +109,24 @@ def _name(f: types.FunctionType) -> str:
     return f"{root_of(f.__code__)} {f.__qualname__}"
 
 
+def _cells(f: types.FunctionType) -> tuple[int, ...]:
+    """The variables from outside that a function reads, by identity: another function of the same text has others."""
+    return tuple(map(id, f.__closure__ or ()))
+
+
 def _alike(a: Activation, b: Activation) -> bool:
-    """Whether what two calls were given differs in what only a run knows, if at all."""
-    return len(a.arguments) == len(b.arguments) and all(
-        structure.same_known(x, y) or (structure.has_traced(x) and structure.has_traced(y))
-        for x, y in zip(a.arguments, b.arguments)
-    )
+    """Whether two calls are of one function, and what they were given differs in what only a run knows, if at all."""
+    if _cells(a.function) != _cells(b.function):
+        return False
+    return _like(a.arguments, b.arguments)
+
+
+def _like(a: Any, b: Any) -> bool:
+    """Whether two values are one, or two that only a run knows; of tuples all items."""
+    if isinstance(a, tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_like, a, b))
+    traced = structure.has_traced(a) and structure.has_traced(b)
+    return structure.same_known(a, b) or (traced and type(a) is type(b))
 
 
 # -- functions that are known to
@@ -165,8 +177,7 @@ def _bound(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _recursive(session: Session, name: str, f: types.FunctionType, bound: _Bound, run: Run) -> Any:
-    cells = tuple(map(id, f.__closure__ or ()))
-    key = (name, f.__code__, bound.layout, cells)
+    key = (name, f.__code__, bound.layout, _cells(f))
     found = open_recursion(session, key)
     if found is not None:
         return found.again(bound.arguments)
@@ -184,7 +195,7 @@ def _recursive(session: Session, name: str, f: types.FunctionType, bound: _Bound
     try:
         return begin(session, key, f.__name__, [f], bound.arguments, body)
     except Dy2StaticError as error:
-        if error.code == "D2S270" and not session.call.advanced:
+        if not session.call.advanced:
             raise session.restart(Findings(followed=frozenset({(name, error)}))) from error
         raise
 

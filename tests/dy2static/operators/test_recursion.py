@@ -229,7 +229,20 @@ class Counting(nn.Module):
         return self(x / 2)
 
 
+def pairs_of_pairs(x):
+    def built(y, depth):
+        return (built(y * 0.9, depth - 1), built(y * 1.1, depth - 1)) if depth else y
+
+    def encoded(tree):
+        if not isinstance(tree, tuple):
+            return tree
+        return (encoded(tree[0]) + encoded(tree[1])).tanh() if x.sum() > 1 else encoded(tree[1]) * 2
+
+    return encoded(built(x, 4))
+
+
 def test_what_python_ends_is_followed_to_its_end():
+    assert "recursion" not in operators_of(check(pairs_of_pairs, *X))
     assert "recursion" not in operators_of(check(countdown, *X))
     layer = Counting()
 
@@ -242,6 +255,35 @@ def test_what_python_ends_is_followed_to_its_end():
 
 def test_what_python_would_end_too_late_is_a_recursion():
     assert "recursion" in operators_of(check(lambda x: countdown(x, 200), *X))
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x * 2) if x.sum() > 1 else x
+
+    return wrapper
+
+
+wrapped = doubled(doubled(doubled(doubled(doubled(torch.sin)))))
+
+
+def test_wrappers_of_wrappers_do_not_call_themselves():
+    assert "recursion" not in operators_of(check(lambda x: wrapped(x), *X))
+
+
+def longest(x):
+    if len(x) <= 1:
+        return x
+    return torch.cat([longest(x[x > x[0]]), x[:1]])
+
+
+def test_sizes_that_are_left_open(tmp_path):
+    dy2static.save(longest, tmp_path / "f", [dy2static.InputSpec([None], "float32", "x")])
+    loaded = dy2static.load(tmp_path / "f")
+    for size in (1, 2, 9):
+        x = torch.randn(size)
+        assert torch.equal(loaded(x), longest(x))
 
 
 def once(x, *rest):
