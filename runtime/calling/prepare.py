@@ -64,7 +64,7 @@ def prepare(program: Program, options: Options) -> Runner:
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
     return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
-                  unwatched=PassManager(chosen_unwatched(strategy), halves=True),
+                  unwatched=PassManager(chosen_unwatched(strategy)),
                   interpreted=chosen_executor.exact)  # fmt: skip
 
 

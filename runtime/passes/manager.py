@@ -68,19 +68,14 @@ class PassManager:
 
     Args:
         passes: The passes.
-        verify: Whether the Program is verified, and again after each pass that changed it; by default, whether the
-            environment variable ``DY2STATIC_VERIFY_PASSES`` is set.
+        verify: Whether a Program that keeps the rules is verified after each pass that changed it; by default, whether
+            the environment variable ``DY2STATIC_VERIFY_PASSES`` is set.
         dump: Called with a name and the Program before the first pass and after each that changed it. By default it is
             written to files of the folder that ``DY2STATIC_DUMP_PASSES`` names, if it does.
-        halves: Whether it is given halves of derivatives. Where a branch gives tensors of other sizes, the types in
-            the half of the other path may say the wrong ones: such a half is not verified.
     """
 
-    def __init__(
-        self, passes: Sequence[Pass], *, verify: bool | None = None, dump: Dump | None = None, halves: bool = False
-    ) -> None:
+    def __init__(self, passes: Sequence[Pass], *, verify: bool | None = None, dump: Dump | None = None) -> None:
         self.passes = tuple(passes)
-        self._halves = halves
         self._verify = bool(os.environ.get(_VERIFY)) if verify is None else verify
         folder = os.environ.get(_DUMP)
         self._dump = _into(Path(folder)) if dump is None and folder else dump
@@ -89,12 +84,10 @@ class PassManager:
         """Rewrite a Program in place.
 
         Raises:
-            ProgramError: The Program breaks the rules, or a pass left one that does (only where it is verified).
+            ProgramError: A pass left a Program that breaks the rules (only where it is verified).
         """
         report = Report()
-        verified = self._verify and (not self._halves or _holds(program))
-        if verified:
-            verify(program, live=True)
+        verified = self._verify and _holds(program)
         if self._dump is not None:
             self._dump("0.before", program)
         count = _operators(program)
@@ -111,6 +104,8 @@ class PassManager:
 
 
 def _holds(program: Program) -> bool:
+    """Whether a Program keeps the rules. What is made here may not: a half of a derivative where paths give other
+    sizes, a write to what only may be a view, a Program by hand before it is cut to what is fetched."""
     try:
         verify(program, live=True)
     except ProgramError:

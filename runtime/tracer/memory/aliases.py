@@ -117,7 +117,8 @@ def of_roots(session: Session, info: TensorInfo, var: Variable, type: Type) -> V
     """
     found, _ = few_roots(info, ())
     inside = [root for root in found[1:]
-              if root.steps and root.storage.origin is None and session.visible(root.storage.value)]  # fmt: skip
+              if root.steps and root.storage.origin is None and not root.storage.outdated
+              and session.visible(root.storage.value)]  # fmt: skip
     storages = [info.storage, *(root.storage for root in inside)]
     if all(storage.value is storage.first for storage in storages):
         return var
@@ -242,6 +243,8 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
         shown = {s for s in connected if id(s) in observed or s.origin is not None}
         shown |= {alias.base for s in shown for alias in s.aliases if alias.steps}  # results are taken of it
         targets = [s for s in connected if s is not source and s in shown]
+        for left in connected:
+            left.outdated |= left is not source and left not in shown
         if targets:
             _Update(session, source, set(connected), infos).run(targets)
 

@@ -46,6 +46,8 @@ class Storage:
     """Whether some write was through ``.data``."""
     written: dict[Variable, Write] = field(default_factory=dict)
     """By value it got from an in-place operator or a join: what that was."""
+    outdated: bool = False
+    """Whether it was not brought up to date with a write to what may be the same, as no tensor shows it any more."""
     lost: Lost | None = None
     """Set once it may have been written as an item of a list that grows: it may not be read any more."""
     table: StorageTable | None = field(default=None, repr=False)
