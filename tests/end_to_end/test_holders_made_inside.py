@@ -121,6 +121,7 @@ X, Y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.5, -1.0, 4.0])
 CALLS: list[tuple[Any, ...]] = [(X, Y), (-X, Y), (X * 0.1, -Y), (-X, -Y)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("holder", "change", "construct"), PROGRAMS)
 def test_what_a_holder_holds_changes_on_its_path_alone(tmp_path, holder, change, construct):
     f = imported(tmp_path, source(holder, change, construct)).f
@@ -135,6 +136,7 @@ BUFFERS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("holder", "buffer"), list(itertools.product(HOLDERS, BUFFERS)))
 def test_a_buffer_is_not_changed_on_a_path_by_all(tmp_path, holder, buffer):
     made, held = HOLDERS[holder]

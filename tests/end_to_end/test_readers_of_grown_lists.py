@@ -330,6 +330,7 @@ def _multiplied(v: Any) -> list[int]:
     return items
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("reader", READERS)
 def test_special_method(reader: str, holder: str) -> None:
@@ -415,6 +416,7 @@ HARMLESS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("reader", HARMLESS)
 def test_special_method_that_does_not_read(reader: str) -> None:
     read = HARMLESS[reader]
@@ -486,6 +488,7 @@ def seen(module: Any) -> list[int]:
     return [one.seen for one in module.modules() if isinstance(one, Reads)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("around", ["alone", "in a Sequential", "in a module of a Sequential"])
 @pytest.mark.parametrize("reader", OF_MODULES)
 def test_module(reader: str, around: str) -> None:
@@ -829,6 +832,7 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", [Iterated, Indexed])
 @pytest.mark.parametrize("taker", TAKERS)
 def test_items(taker: str, make: Callable[[Any], Any]) -> None:

@@ -246,6 +246,7 @@ def observed(function: Any, c: float, needs: bool, strides: bool) -> Any:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("options", [{}, {"autograd": "eager"}, {"backend": "c"}], ids=str)
 @pytest.mark.parametrize("needs", [False, True])
 @pytest.mark.parametrize("function", CASES)
