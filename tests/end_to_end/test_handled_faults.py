@@ -293,12 +293,31 @@ def key_deleted_between(x):
     return w, d
 
 
+def index_of_nothing(x):
+    rows = []
+    try:
+        return rows[int(x.sum())]
+    except IndexError:
+        return x
+
+
+def index_of_nothing_yet(x):
+    rows = []
+    for i in range(int(x.abs().sum())):
+        try:
+            x = x + rows[i - 1]
+            rows[i] = x
+        except IndexError:
+            rows.append(x * i)
+    return rows, x
+
+
 PROGRAMS = [
     key_of_a_path, keys_of_a_loop, key_that_is_missing, key_deleted, cached_by_chosen_key,
     key_of_an_inner_dict, key_error_as_another, index_under_key_error, key_deleted_between,
     try_idx, idx_msg, idx_set, idx_t, idx_loop, idx_loop2, idx_rows,
     zero_div, zero_msg, zero_f, zero_aug, zero_nest, zero_t, zero_ret_else,
-    mean_safe, text_mod, both, raise_again, users,
+    mean_safe, text_mod, both, raise_again, users, index_of_nothing, index_of_nothing_yet,
 ]  # fmt: skip
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [3.0, -1.0, 0.5], [-2.5, 1.5, 0.0], [0.0, 0.0, 0.0]]
 

@@ -69,6 +69,8 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
     if key is None:
         return False
     length = _length(session, target)
+    if type(length) is int and length == 0:
+        return True
     return session.scalar("not_", session.scalar("and_", length > key, length >= -key))
 
 
