@@ -84,10 +84,9 @@ def home_of(file: str) -> str:
         return "NumPy"
     if file.startswith("<frozen "):
         return "the standard library"
-    installed = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
     if file in STANDARD_CONVERTED:
         return ""
-    if file.startswith(_STANDARD) and not any(part in file for part in installed):
+    if file.startswith(_STANDARD) and not is_installed(file):
         return "the standard library"
     return ""
 
@@ -123,6 +122,11 @@ def is_optimizers(module: str) -> bool:
 def is_library(module: types.ModuleType) -> bool:
     """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
     return is_librarys(module.__name__)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is of an installed package, which knows nothing of the modules that use it."""
+    return any(os.sep + part + os.sep in file for part in ("site-packages", "dist-packages"))
 
 
 def is_librarys(name: str) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.shared.policy import home_of, is_librarys
+from dy2static.operators.shared.policy import home_of, is_installed, is_librarys
 from dy2static.operators.shared.staging import Choice, Staged
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.unasked import unasked
@@ -31,7 +31,7 @@ from runtime.tracer.python_state.held import RowField, RowKey
 from runtime.tracer.values.containers import Several, several
 from runtime.tracer.values.structure import Growing, growing
 
-_BUDGET = 20_000
+_BUDGET = 100_000
 _OURS = ("dy2static", "runtime")
 _WHOLE_MODULE = frozenset({"globals", "eval", "exec", "import_module", "modules", "__import__"})
 """Names with which code comes to globals that it does not name."""
@@ -152,7 +152,8 @@ def _by_code(value: Any, modules: bool, code: Code) -> Iterable[Any]:
     if function is not None:
         return [function]
     if isinstance(value, types.ModuleType):
-        if is_librarys(value.__name__) or value.__name__.partition(".")[0] in _OURS:
+        known = is_librarys(value.__name__) or value.__name__.partition(".")[0] in _OURS
+        if known or is_installed(str(unasked(value, "__file__"))):
             return []
         return [held for name, held in list(vars(value).items()) if name in code.names]
     if not modules and isinstance(value, torch.nn.Module):
@@ -161,9 +162,11 @@ def _by_code(value: Any, modules: bool, code: Code) -> Iterable[Any]:
 
 
 def _of_function(function: types.FunctionType, code: Code) -> list[Any]:
-    """What a function finds in its closure and defaults, and a user's in the globals that it names."""
+    """What a function finds in its closure and defaults, and a user's in the globals that it names. What an installed
+    package has in its globals is its own."""
     found = contents.cells_of(function)
-    if home_of(function.__code__.co_filename):
+    file = function.__code__.co_filename
+    if home_of(file) or is_installed(file):
         return [*found, unasked(function, "__wrapped__")]
     found += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     names = names_in(function.__code__)

@@ -105,6 +105,6 @@ def _known(session: Session) -> Iterator[Any]:
     yield from session.objects.kept.values()
     yield from session.code.given_classes.values()
     for frame in session.journal.frames:
-        yield from (place.owner for place in frame)
+        yield from (place.get() if place.kind == "global" else place.owner for place in frame)
     for tensor, names in session.objects.hung.values():
         yield from (tensor.__dict__.get(name) for name in names)
