@@ -351,6 +351,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     session, forward, op = backward.session, backward.forward, entry.op
     block = body.scope.block
     starts = [backward.contiguous(given[position]) if position in given else None for position in entry.active]
+    block.yields = [body.left, *body.nexts, *body.acc_next, *body.again_next]  # what those read of the forward is kept
     most = checkpoints.most_kept(backward, entry)
     stack_args, stack_next, stack_starts = (
         _stacks(backward, entry, body.scope)
@@ -359,7 +360,8 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     )
     again = [condition(backward, entry.again[flag][1].stale()).operand(session) for flag in body.again]
     block.args = [body.count, *body.args, *body.acc_args, *stack_args, *body.again.values()]
-    block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next, *body.again_next]
+    place = len(block.yields) - len(body.again_next)
+    block.yields = [*block.yields[:place], *stack_next, *block.yields[place:]]
     with session.open("while_loop") as test_scope:
         test_scope.block.args = [session.new_variable(arg.type) for arg in block.args]
         (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0])
