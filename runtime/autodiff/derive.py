@@ -24,6 +24,7 @@ from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.passes.dead_code import does_more, remove_dead
+from runtime.passes.manager import require_order
 from runtime.tracer.memory.conditions import known
 from runtime.tracer.recording.session import Session
 
@@ -219,7 +220,10 @@ def derive(
     )
     first = _half(f"{program.name}.forward", block, program)
     unsure = frozenset(index for half in halves for index in half.unsure)
-    return Derivative(first, made, results, flags, differentiable, views, same, unsure, sized)
+    derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, sized)
+    for made_program in derivative.programs():
+        require_order(made_program)
+    return derivative
 
 
 def _stage(

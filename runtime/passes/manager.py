@@ -103,6 +103,20 @@ class PassManager:
         return report
 
 
+def require_order(program: Program) -> None:
+    """Refuse a half of a derivative that reads what is not there yet, where Programs are verified (see above); what its
+    types say of a path that gives other sizes may be wrong.
+
+    Errors raised: ProgramError naming the Operator.
+    """
+    if os.environ.get(_VERIFY):
+        try:
+            verify(program, live=True)
+        except ProgramError as error:
+            if any(f"rule {rule!r}" in error.summary for rule in ("dominance", "assigned-once")):
+                raise
+
+
 def _holds(program: Program) -> bool:
     """Whether a Program keeps the rules. What is made here may not: a half of a derivative where paths give other
     sizes, a write to what only may be a view, a Program by hand before it is cut to what is fetched."""
@@ -136,4 +150,4 @@ def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)
 
 
-__all__ = ["Applied", "Dump", "Pass", "PassManager", "Report"]
+__all__ = ["Applied", "Dump", "Pass", "PassManager", "Report", "require_order"]
