@@ -34,6 +34,7 @@ from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.raising import Raising
+from tests.fuzz.modes.recursion import Recursion
 from tests.fuzz.modes.rows import OverRows
 from tests.fuzz.modes.skeleton import Mode, judge
 from tests.fuzz.modes.unknown_sizes import UnknownSizes
@@ -59,6 +60,7 @@ MODES: dict[str, type[Mode]] = {
     "nested": Nested,
     "out": OutArgument,
     "raising": Raising,
+    "recursion": Recursion,
     "unpacking": Unpacking,
     "unknown_sizes": UnknownSizes,
     "vmap": OverRows,
