@@ -327,6 +327,9 @@ def is_there(session: Session, value: Any) -> bool:
     """Whether what an item holds is known where the trace stands: that of an iteration traced in vain is not."""
     if isinstance(value, Growing):
         return all(map(session.visible, value.arrays))
+    row = row_of(value)
+    if row is not None:  # what it holds is not loaded for the question
+        return is_there(session, row.number)
     choice = value if isinstance(value, Choice) else containers.several(value)
     if choice is not None:
         return is_there(session, choice.selector) and all(is_there(session, option) for option in choice.options)
@@ -334,7 +337,7 @@ def is_there(session: Session, value: Any) -> bool:
         return session.visible(value.var)
     if isinstance(value, torch.Tensor):
         return not torch_internals.is_fake(value) or session.visible(session.info(value).storage.value)
-    if type(value) in (list, dict) and row_of(value) is None:
+    if type(value) in (list, dict):
         return all(is_there(session, item) for item in (value if type(value) is list else value.values()))
     return True
 
