@@ -80,3 +80,36 @@ def test_as_eager(case: str, programs: types.ModuleType) -> None:
     x = torch.tensor([0.5, -1.0, 2.0])
     calls = [(x.clone().requires_grad_(), torch.full((3,), value)) for value in (-1.0, 0.5, 4.0)]
     check(getattr(programs, f"f{CASES.index(case)}"), *calls)
+
+
+def added_or_made_anew(x, y, n):
+    rows = [{"n": 1, "t": x}]
+    if x.sum() > 0:
+        rows.append({"n": n, "t": y * 2})
+    i = 0
+    while i < 2 and y.sum() > 0:
+        i = i + 1
+        if x.sum() > 0:
+            rows.append({"n": n, "t": y})
+        else:
+            rows = [{"n": row["n"] + 1, "t": row["t"]} for row in rows]
+    return rows
+
+
+def objects_added_or_made_anew(x, y, n):
+    rows = [Cell(1)]
+    if x.sum() > 0:
+        rows.append(Cell(n))
+    i = 0
+    while i < 2 and y.sum() > 0:
+        i = i + 1
+        if x.sum() > 0:
+            rows.append(Cell(n))
+        else:
+            rows = [Cell(row.value + 1) for row in rows]
+    return rows
+
+
+@pytest.mark.parametrize("function", [added_or_made_anew, objects_added_or_made_anew])
+def test_a_path_of_an_iteration_makes_the_list_anew(function):
+    check(function, *[(torch.tensor([a]), torch.tensor([b]), 2) for a in (1.0, -1.0) for b in (1.0, -1.0)])
