@@ -273,22 +273,33 @@ def passes_on(code: types.CodeType) -> bool:
     (False, True)
     """
     parameters = frozenset(code.co_varnames[: code.co_argcount])
-    ran = [one for one in dis.get_instructions(code) if one.opname not in ("PUSH_NULL", "PRECALL", "CACHE")]
-    for place, one in enumerate(ran):
-        if not one.opname.startswith(_BARE):
+    ran = list(_single(code))
+    for place, (opname, argument) in enumerate(ran):
+        if not opname.startswith(_BARE) or argument not in parameters:
             continue
-        loaded = one.argval if isinstance(one.argval, tuple) else (one.argval,)
-        if parameters.isdisjoint(loaded):
-            continue
-        after = [following.opname for following in ran[place + 1 : place + 3]]
-        before = ran[place - 1] if place else None
-        if before is not None and before.opname == "LOAD_GLOBAL" and before.argval in _ABOUT:
+        after = [following for following, _ in ran[place + 1 : place + 3]]
+        before = ran[place - 1] if place else ("", None)
+        if before[0] == "LOAD_GLOBAL" and before[1] in _ABOUT:
             continue
         is_asked = bool(after) and (  # fmt: skip
             after[0] in _OF_ATTRIBUTES or after[0].startswith("LOAD_") and "IS_OP" in after[1:])
-        if not is_asked or len(loaded) > 1 and not parameters.isdisjoint(loaded[:1]):
+        if not is_asked:
             return True
     return False
+
+
+def _single(code: types.CodeType) -> Iterator[tuple[str, Any]]:
+    """The instructions of a code object that do something, by name and argument; those of Python 3.13 that do two
+    (``LOAD_FAST_LOAD_FAST``) as two."""
+    for one in dis.get_instructions(code):
+        if one.opname in ("PUSH_NULL", "PRECALL", "CACHE"):
+            continue
+        if isinstance(one.argval, tuple) and "_FAST" in one.opname:
+            first = one.opname[: one.opname.index("_FAST") + len("_FAST")]
+            second = "LOAD_FAST" if one.opname.find("LOAD_FAST", 1) > 0 else "STORE_FAST"
+            yield from ((first, one.argval[0]), (second, one.argval[1]))
+        else:
+            yield one.opname, one.argval
 
 
 # -- modules
