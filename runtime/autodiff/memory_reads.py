@@ -83,9 +83,12 @@ def _is_copied_view(op: Operator) -> bool:
 
 
 def _yielded(op: Operator, output: Variable) -> Iterator[Variable]:
-    """What a branch or loop gives as one of its outputs: what its Blocks yield for it, and what a loop begins with."""
+    """What a branch or loop gives as one of its outputs: what its Blocks yield for it, and what a loop begins with.
+    What a recursion gives may also be of its arguments."""
     flow = flow_of(op)
     place = op.outputs.index(output)
+    if flow.named(op) is not None:
+        yield from (one for one in (op.blocks[0].yields[place], *op.args) if isinstance(one, Variable))
     for port in flow.ports(op) if flow.is_path else ():
         if port.output == place:
             values = [block.yields[number] for block, number in zip(op.blocks, port.yields) if number is not None]
@@ -102,6 +105,8 @@ def _viewed(op: Operator) -> tuple[Variable, ...]:
 
 def _is_contiguous(op: Operator) -> bool:
     name = op.name.split(".")[1]
+    if name in _OF_FIRST and op.kwargs:
+        return False
     if name in _OF_FIRST:
         place = 2 if name in ("split", "chunk") else 1
         first = op.args[place] if len(op.args) > place else 0

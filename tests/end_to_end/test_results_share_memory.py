@@ -220,6 +220,31 @@ def a_path_inside_a_path(x, c):
     return (v,)
 
 
+@case
+def a_column_by_keywords(x, c):
+    y = x * 2
+    return y, torch.narrow(y, dim=1, start=0, length=1) if c > 0 else torch.narrow(y, dim=0, start=0, length=1)
+
+
+@case
+def turned_by_a_recursion(x, c):
+    def go(v, k):
+        return v.t() if k > 0 else go(v, k + 1)
+
+    return (go(x, c),)
+
+
+@case
+def a_column_by_a_recursion(x, c):
+    def go(v, k):
+        if k > 0:
+            return v[:, 1:]
+        return go(v, k + 1)
+
+    y = x * 2
+    return y, go(y, c)
+
+
 ONLY_STRIDES = [turned_inside_or_not, turned_in_a_loop]
 """The halves of a derivative give contiguous results where only their strides show that."""
 WITHOUT_A_HISTORY = [without_gradients]

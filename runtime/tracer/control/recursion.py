@@ -26,6 +26,7 @@ from runtime.tracer.control.older import older
 from runtime.tracer.control.slots import Slot, held, same_items
 from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.numbers.staging import NoNames
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place, cell_value
@@ -442,22 +443,8 @@ class Recursion:
                           location=self.session.journal.first_stores.get(place))
 
 
-class _NoNames:
-    """A call has local variables of its own."""
-
-    names: tuple[str, ...] = ()
-
-    def get(self) -> tuple[Any, ...]:
-        return ()
-
-    def set(self, values: tuple[Any, ...]) -> None:
-        """There is none."""
-
-    def holds(self, place: Place) -> bool:
-        return False
-
-
-_NO_NAMES = _NoNames()
+_NO_NAMES = NoNames()
+"""A call has local variables of its own."""
 
 
 def _kind(s: structure.Sequence | structure.Fields) -> type:
