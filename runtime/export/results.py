@@ -23,7 +23,8 @@ _KEYWORDS = frozenset(
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true "
     "false data".split()
 )
-_PLAIN = ("namedtuple", "dataclass", "structseq", "size", "growing", "growing tuple", "ordered", "OrderedDict")
+FIELDS_ONLY = ("namedtuple", "dataclass", "structseq", "size", "growing", "growing tuple", "mapping", "defaultdict")
+"""The kinds of Records that say no more than their fields do."""
 
 
 def plain_name(text: str, taken: set[str]) -> str:
@@ -92,7 +93,7 @@ def _leaves(tree: Any, path: tuple[Any, ...], target: tuple[str, str]) -> Iterat
             for number, option in enumerate(fields.values()):
                 yield from _leaves(option, (*path, f"if{number}"), target)
             return
-        if tree.kind not in _PLAIN:
+        if tree.kind not in FIELDS_ONLY:
             if any(_any_leaf(item) for _, item in tree.fields):
                 raise StorageError(
                     f"a result of this kind ({tree.kind}) has no form in {target[0]}",
@@ -108,7 +109,7 @@ def _leaves(tree: Any, path: tuple[Any, ...], target: tuple[str, str]) -> Iterat
 def _is_plain_item(item: Any) -> bool:
     """Whether each item of a list that grew is made of values of the run only, in one way."""
     if isinstance(item, Record):
-        return item.kind == "column" or (item.kind in _PLAIN and all(
+        return item.kind == "column" or (item.kind in FIELDS_ONLY and all(
             _is_plain_item(one) for name, one in item.fields if name != "keys"))  # fmt: skip
     if isinstance(item, dict):
         return all(map(_is_plain_item, item.values()))
@@ -125,4 +126,4 @@ def _any_leaf(tree: Any) -> bool:
     return isinstance(tree, (list, tuple)) and any(map(_any_leaf, tree))
 
 
-__all__ = ["Result", "outputs_of", "plain_name"]
+__all__ = ["FIELDS_ONLY", "Result", "outputs_of", "plain_name"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import warnings
 
 import pytest
@@ -169,6 +170,25 @@ def nothing(x):
 @pytest.mark.parametrize("function, code", [(prints, "D2S550"), (text, "D2S550"), (nothing, "D2S551")])
 def test_refusals(function, code):
     refused(function, X, code)
+
+
+CONSTANTS = [1 + 2j, b"a", torch.float32, slice(0, 2), range(3), ..., {1, 2}, frozenset([1]), collections.deque([1])]
+
+
+@pytest.mark.parametrize("constant", CONSTANTS)
+def test_a_constant_that_an_exported_program_cannot_hold_is_refused(constant):
+    error = refused(lambda x: (x * 2, constant), X, "D2S551")
+    assert "a result of this kind" in error.summary
+
+
+def test_constants_and_mappings_of_a_result_are_there():
+    def f(x):
+        mapping = collections.OrderedDict([("a", x + 1), (3, "text")])
+        return mapping, collections.Counter("aab"), None, float("inf"), 1 << 70
+
+    result = dy2static.to_exported_program(f, X).module()(torch.ones(2, 3))
+    assert torch.equal(result[0].pop("a"), torch.full((2, 3), 2.0))
+    assert result == ({3: "text"}, {"a": 2, "b": 1}, None, float("inf"), 1 << 70)
 
 
 def test_a_refusal_names_the_operator_the_line_and_what_to_change():
