@@ -1,4 +1,4 @@
-"""Peak memory of train steps, converted and eager, side by side.
+"""Peak memory of train steps and of the workloads of peers.py, converted and eager, side by side.
 
     python benchmarks/memory.py [--only chain]
 
@@ -25,6 +25,10 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer"))
+
+from data import WORKLOADS as PEERS
+from torch_ import make as made_of_peers
 
 from dy2static import to_static
 
@@ -130,22 +134,26 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "convolutions": (convolutions, (16, 3, 64, 64)),
     "transformer encoder": (encoder, (16, 128, 128)),
 }
-WORKLOADS = [*FUNCTIONS, *MODULES]
+WORKLOADS = [*FUNCTIONS, *MODULES, *PEERS.values()]
+ROADS = {"eager": "eager", "interpreter": "dy2static interpreter", "c": "dy2static c"}
 
 
 def step_of(name: str, road: str) -> Step:
-    """One train step of a workload."""
+    """One train step of a workload, or one call where it does not train."""
     torch.manual_seed(0)
+    for key, title in PEERS.items():
+        if name == title:
+            return made_of_peers(key, ROADS[road])
     if name in FUNCTIONS:
         function, shape = FUNCTIONS[name]
-        run: Any = to_static(function) if road == "program" else function
+        run: Any = function if road == "eager" else to_static(function, backend=road)
         parameters: list[torch.Tensor] = []
     else:
         make, shape = MODULES[name]
         run = make()
         parameters = list(run.parameters())
-        if road == "program":
-            run = to_static(run)
+        if road != "eager":
+            run = to_static(run, backend=road)
     x = torch.randn(*shape).requires_grad_()
 
     def step() -> None:
@@ -194,13 +202,20 @@ def main() -> None:
     if options.one:
         print(*measure(*options.one))
         return
-    print("| workload | allocated, MB: eager | program | ratio | process, MB: eager | program | ratio |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    heads = [f"{what}, MB: {road}" if road == "eager" else road for what in ("allocated", "process") for road in ROADS]
+    print(f"| workload | {' | '.join(heads)} |\n| --- |{' ---: |' * len(heads)}")
     for name in WORKLOADS:
         if options.only not in name:
             continue
-        (a, b), (c, d) = (_in_a_process(name, road) for road in ("eager", "program"))
-        print(f"| {name} | {a:.1f} | {c:.1f} | {c / a:.2f} | {b:.0f} | {d:.0f} | {d / b:.2f} |", flush=True)
+        first, *others = zip(*(_in_a_process(name, road) for road in ROADS))
+        cells = [_cells(one) for one in (first, *others)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _cells(values: tuple[float, ...]) -> str:
+    """Eager's number, and what part of it the others are."""
+    eager, *others = values
+    return " | ".join([f"{eager:.3g}", *(f"{one / eager:.2f}" if eager else f"{one:.2g} MB" for one in others)])
 
 
 def _in_a_process(name: str, road: str) -> tuple[float, float]:
