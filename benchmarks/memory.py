@@ -25,11 +25,8 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer"))
 
-from data import WORKLOADS as PEERS
-from torch_ import make as made_of_peers
-
+from benchmarks.peer.data import WORKLOADS as PEERS
 from dy2static import to_static
 
 Step = Callable[[], None]
@@ -143,7 +140,9 @@ def step_of(name: str, road: str) -> Step:
     torch.manual_seed(0)
     for key, title in PEERS.items():
         if name == title:
-            return made_of_peers(key, ROADS[road])
+            from benchmarks.peer.torch_ import make
+
+            return make(key, ROADS[road])
     if name in FUNCTIONS:
         function, shape = FUNCTIONS[name]
         run: Any = function if road == "eager" else to_static(function, backend=road)
