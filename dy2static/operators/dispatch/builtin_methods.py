@@ -56,6 +56,13 @@ _OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetr
 """Methods of sets that take anything with items."""
 
 
+_GOES_OVER = _OF_ITEMS | {
+    "extend", "extendleft", "join", "difference_update", "intersection_update", "symmetric_difference_update",
+    "__iadd__", "__ior__", "__init__", "__setitem__",
+}
+"""Methods that take the items of what they are given; the others take it as it is."""
+
+
 _EXTENDING = ("extend", "extendleft", "__iadd__")
 """Methods of deques that take the items of what they are given."""
 
@@ -88,6 +95,15 @@ _EMPTY = frozenset({list, tuple, dict, set, frozenset, deque, str, int, float, b
 """Classes that make something which holds nothing."""
 
 
+def _gone_over(session: Session, owner: Any, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, those whose items the method takes as lists if they are generators."""
+    if name == "__setitem__" and not (isinstance(owner, list) and given and isinstance(given[0], slice)):
+        return given  # it sets an item
+    if isinstance(owner, dict):
+        return tuple(one if hasattr(one, "keys") else generator_uses.listed(session, one) for one in given)
+    return tuple(generator_uses.listed(session, one) for one in given)
+
+
 def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a dict that others hold by reference; its views show what it holds whenever they are read."""
     if f.__name__ in VIEWS.values():
@@ -114,8 +130,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             theirs(f, kind())  # of another class: Python says so
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, f, args, kwargs)
-    if isinstance(owner, (*CONTAINERS, str)):
-        taken = tuple(generator_uses.listed(session, arg) for arg in args)
+    if name in _GOES_OVER and isinstance(owner, (*CONTAINERS, str)):
+        taken = (*args[:unbound], *_gone_over(session, owner, name, args[unbound:]))
         if any(isinstance(now, Choice) and now is not before for now, before in zip(taken, args)):
             return call_builtin(session, f, taken, kwargs)
         args = taken
