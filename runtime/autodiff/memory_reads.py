@@ -57,22 +57,26 @@ def _is_turned(result: Variable, producers: Mapping[Variable, Operator], argumen
 
 
 class _Memory:
-    """What a result may be a view of: ``bases``. ``copied``: whether a Block may yield one that is not contiguous."""
+    """What a result may be a view of: ``bases``. ``copied``: whether a Block may yield one that is not contiguous, made
+    there or before."""
 
     def __init__(self, result: Variable, producers: Mapping[Variable, Operator], main: set[int]) -> None:
         self.bases: set[Variable] = set()
         self.copied = False
-        seen: set[Variable] = set()
-        todo = [result]
+        seen: set[tuple[Variable, bool]] = set()
+        todo = [(result, False)]
         while todo:
-            var = todo.pop()
-            if var in seen:
+            var, is_yielded = todo.pop()
+            if (var, is_yielded) in seen:
                 continue
-            seen.add(var)
+            seen.add((var, is_yielded))
             op = producers.get(var)
-            inner = [] if op is None else list(_viewed(op) or _yielded(op, var))
+            viewed = () if op is None else _viewed(op)
+            inner = [(one, is_yielded) for one in viewed]
+            if op is not None and not viewed:
+                inner = [(one, True) for one in _yielded(op, var)]
             if op is not None and _is_copied_view(op):
-                self.copied |= id(op) not in main
+                self.copied |= is_yielded or id(op) not in main
             if not inner:
                 self.bases.add(var)
             todo += inner

@@ -245,6 +245,69 @@ def a_column_by_a_recursion(x, c):
     return y, go(y, c)
 
 
+@case
+def turned_and_copied_or_not(x, c):
+    r = x.t()
+    if c > 0:
+        r = r.clone()
+    return (r,)
+
+
+@case
+def one_of_two_that_were_there_before(x, c):
+    a, b = x[:, 0], x[1]
+    return (a if c > 0 else b,)
+
+
+@case
+def a_column_that_was_there_before(x, c):
+    h = x * 1
+    v = h[:, 0]
+    if c > 0:
+        v = v * 2
+    return h, v
+
+
+@case
+def two_columns_change_places(x, c):
+    h = x * 1
+    a, b = h[:, 0], h[:, 1]
+    if c > 0:
+        a, b = b, a
+    return h, [a, b]
+
+
+@case
+def turned_before_a_loop(x, c):
+    m = x * 2
+    t = m.t()
+    i = 0
+    while i < c:
+        t = t[:1]
+        i += 1
+    return m, t
+
+
+@case
+def detached_or_copied_and_written(x, c):
+    z = x.detach()
+    if c > 0:
+        z = z.clone()
+    z.add_(1)
+    return x * 1, z
+
+
+@case
+def a_row_of_the_data_or_a_copy(x, c):
+    z = x.data[1:]
+    i = 0
+    while i < c:
+        z = z.clone()
+        i += 1
+    z[0] = 5
+    return x * 2, [z[:, :1], z]
+
+
 ONLY_STRIDES = [turned_inside_or_not, turned_in_a_loop]
 """The halves of a derivative give contiguous results where only their strides show that."""
 WITHOUT_A_HISTORY = [without_gradients]

@@ -226,8 +226,8 @@ class Outputs:
         written = [root for root in found if is_written(root.storage)]
         if not written and not any(map(is_written, reached)):
             return leaf
-        if any(step.detaches for root in written for step in root.steps):  # its memory, with a history of its own
-            return leaf
+        if info.requires_grad and any(step.detaches for root in written for step in root.steps):
+            return leaf  # its memory, with a history of its own
         if reached or any(root.pending or _has_variables(root.steps) for root in written):
             raise session.error(
                 "a tensor is returned that may be a view of an argument that is written in place, in a way that only "
