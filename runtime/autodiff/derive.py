@@ -186,6 +186,8 @@ def derive(
             if not is_known(active):
                 flags[index] = len(yields)
                 yields.append(as_operand(session, active))
+    if session.inputs.live:
+        raise NotDifferentiable("a formula that reads a tensor from outside")
     block = root.block
     block.args = args
     made: list[Stage] = []

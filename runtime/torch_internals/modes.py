@@ -77,6 +77,13 @@ def autocast_now(ambient: tuple[tuple[str, bool, str], ...]) -> tuple[tuple[str,
     return ambient
 
 
+def autocast_depth() -> int:
+    """In how many ``torch.autocast`` regions this thread is."""
+    depth = torch.autocast_increment_nesting()
+    torch.autocast_decrement_nesting()
+    return depth - 1
+
+
 def autocast_on() -> tuple[tuple[str, bool, str], ...]:
     """The part of ``autocast_state`` that is switched on: () without autocast."""
     return tuple([one for one in autocast_state() if one[1]])

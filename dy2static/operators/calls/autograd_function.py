@@ -266,8 +266,9 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
                     given: list[bool]) -> tuple[Block, bool]:
     """The backward Block for gradients of the results that are ``given``; the others are None.
 
-    It runs in the mode of who asks for gradients: with ``create_graph=True`` they are on. Where it sets that itself
-    (``torch.no_grad()``, ``once_differentiable``), which is said, it runs without: a second derivative is refused.
+    It runs in the modes of who asks for gradients: under their autocast, and with ``create_graph=True`` with gradients.
+    Where it sets that itself (``torch.no_grad()``, ``once_differentiable``), which is said, it runs without: a second
+    derivative is refused.
     """
     inside: list[Any] = []
     before = session.graph.grad_switches
@@ -292,7 +293,7 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
 
     def run() -> Any:
         nonlocal before, switches
-        with torch.no_grad():
+        with torch.no_grad(), session.outside.of_backward():
             before = session.graph.grad_switches
             result = call(cls.backward, *inside)
             switches = session.graph.grad_switches != before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,8 @@ class Outside(SessionPart):
 
     grad: bool = state(VALUE)
     autocast: Any = state(VALUE)
+    unknown_autocast: int | None = state(VALUE, None)
+    """How deep in autocast regions the trace is of something that runs later, under a state that nobody knows yet."""
     cache: bool = state(VALUE)
     """Whether autocast keeps cast weights outside; a trace lets it keep none."""
     settings: Any = state(VALUE)
@@ -33,6 +37,24 @@ class Outside(SessionPart):
         self.cache = torch.is_autocast_cache_enabled()
         self.settings = torch_internals.settings()
         self.hooks = torch_internals.saved_tensor_hooks()
+
+    @contextlib.contextmanager
+    def of_backward(self) -> Iterator[None]:
+        """What ``backward`` finds outside when it runs, later: its own autocast state, mostly none."""
+        before = self.autocast, self.unknown_autocast
+        self.autocast = tuple((device, False, dtype) for device, _, dtype in self.autocast)
+        try:
+            with torch_internals.autocast_as(self.autocast):
+                self.unknown_autocast = torch_internals.autocast_depth()
+                yield
+        finally:
+            self.autocast, self.unknown_autocast = before
+
+    def is_own(self, autocast: Any) -> bool:
+        """Whether an autocast state is what is in force outside, and no ``torch.autocast`` inside says so."""
+        if self.unknown_autocast is not None and torch_internals.autocast_depth() > self.unknown_autocast:
+            return False
+        return bool(autocast == self.autocast)
 
 
 __all__ = ["Outside"]

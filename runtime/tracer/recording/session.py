@@ -328,7 +328,7 @@ class Session:
         autocast = self.autocast if self.dispatching else torch_internals.autocast_now(self.outside.autocast)
         return (
             "inherit" if grad == self.outside.grad else "on" if grad else "off",
-            None if autocast == self.outside.autocast else autocast,
+            None if self.outside.is_own(autocast) else autocast,
         )
 
     def is_apart(self, step: RecordedStep) -> bool:
@@ -411,9 +411,11 @@ class Session:
         if self.exceptions.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
             op.attrs["caught"] = caught
         definition = definition_of(name)
+        if blocks or definition.again(op) is not None:
+            op.autocast = None  # the Operators inside say it: one that says nothing means the caller's of the Program
+        elif not definition.neutral and (settings := torch_internals.changed_settings(self.outside.settings)):
+            op.attrs["settings"] = settings
         if not definition.neutral and definition.flow.kind in (Kind.PLAIN, Kind.FUNCTION):
-            if settings := torch_internals.changed_settings(self.outside.settings):
-                op.attrs["settings"] = settings
             self._require_hooks()
         self.scope.append(op)
         return op
