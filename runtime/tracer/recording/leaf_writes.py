@@ -51,6 +51,9 @@ def require_no_leaf(
     """
     if not torch.is_grad_enabled() or session.replaying is not None or func._schema.name in _WRITE_LEAVES:
         return
+    while info.itself is not None:  # eager has that tensor, not another one of its memory
+        info = session.info(info.itself)
+
     def said(what: str) -> RuntimeError:
         own = _of_out(session, func, args, kwargs)
         return RuntimeError(own or f"{what} that requires grad is being used in an in-place operation.")

@@ -311,7 +311,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 session.graph.bare[made] = is_bare
             certain = (layout_known and all_known) or not _looks_at_layout(func, args, kwargs)
             if itself and certain and session.replaying is None:
-                made.itself = session.itself(tensor)
+                made.itself, made.steps = session.itself(tensor), info.steps
             elif itself and session.inputs.own_variable(session.itself(tensor)) is not None:
                 made.perhaps_itself = True
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
