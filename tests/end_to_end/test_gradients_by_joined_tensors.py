@@ -229,3 +229,27 @@ def test_backward_through_what_was_used_up():
     _, value = to_static(used_up)(torch.ones(3))
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         value.backward()
+
+
+P = torch.nn.Parameter(torch.ones(3, 3))
+
+
+def asked_for_by_an_argument(x, y):
+    loss = (x @ P).exp().sum()
+    torch.autograd.grad(loss, x)
+    return loss
+
+
+@pytest.mark.parametrize("allow", [False, True])
+@pytest.mark.parametrize("wanted", ["x", "y", "P", "x and y"])
+def test_what_was_used_up_is_asked_again_outside(wanted, allow):
+    said = []
+    for function in (asked_for_by_an_argument, to_static(asked_for_by_an_argument)):
+        x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        loss = function(x, y)
+        by = {"x": [x], "y": [y], "P": [P], "x and y": [x, y]}[wanted]
+        try:
+            said.append(str(torch.autograd.grad(loss, by, allow_unused=allow)))
+        except RuntimeError as error:
+            said.append(str(error)[:60])
+    assert said[0] == said[1]

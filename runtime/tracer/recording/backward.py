@@ -15,6 +15,7 @@ import torch
 from runtime.ir import Variable
 from runtime.tracer.ambient import state
 from runtime.tracer.recording import gradients, leaf_gradients
+from runtime.tracer.recording.gradient_paths import reached
 from runtime.tracer.recording.raising import stage_raise
 from runtime.tracer.recording.session import Session
 
@@ -80,13 +81,15 @@ def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
     value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
     (held,) = session.emit("aten.detach.default", [value], types=[type_])
     origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
+    met = reached(session, [value], set(origins)).met
+    origins = [one for one in dict.fromkeys(origins) if one in met] or origins[:1]
     if not origins:  # there must be a way back
         origins = [*session.emit("grad.leaf", [held], types=[type_])]
-    operands = [held, origins[0]]
+    operands = [held, *origins]
     types = [one.type for one in operands]
     with session.open("custom_grad") as forward:
         forward.block.args = [session.new_variable(one) for one in types]
-        forward.block.yields = list(forward.block.args)
+        forward.block.yields = list(forward.block.args)  # what leads back is kept for backward
     with session.open("custom_grad") as back:
         *kept, _ = back.block.args = [session.new_variable(one) for one in (*types[1:], type_)]
         stage_raise(session, RuntimeError(gradients.SECOND))
