@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,6 +57,8 @@ _LINALG = (
 )  # fmt: skip
 _FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
 _UFUNC_METHODS = ("reduce", "accumulate", "outer")
+OPERATORS: dict[str, Callable[..., Any]] = {"operator.pow": operator.pow}
+"""Of scalars, where NumPy's operator rounds otherwise than its function of arrays does."""
 
 
 def _ufuncs() -> list[str]:
@@ -69,11 +72,11 @@ def _names() -> list[str]:
               if getattr(numpy, name).nin == 2 and getattr(numpy, name).nout == 1]  # fmt: skip
     found += [f"linalg.{name}" for name in _LINALG if hasattr(numpy.linalg, name)]
     found += [f"fft.{name}" for name in _FFT]
-    return found + [f"ndarray.{name}" for name in METHODS]
+    return [*found, *(f"ndarray.{name}" for name in METHODS), *OPERATORS]
 
 
 NAMES = frozenset(_names())
-"""What may be called, as dotted names in ``numpy``."""
+"""What may be called, as dotted names in ``numpy``, and ``OPERATORS``."""
 
 
 @functools.cache
@@ -81,6 +84,8 @@ def function_of(name: str) -> Callable[..., Any]:
     """The function of a name in the table. Errors raised: KeyError for another one."""
     if name not in NAMES:
         raise KeyError(name)
+    if name in OPERATORS:
+        return OPERATORS[name]
     if name.startswith("ndarray."):
         return functools.partial(_method, name.removeprefix("ndarray."))
     module, _, rest = name.rpartition(".") if name.startswith(("linalg.", "fft.")) else ("", "", name)

@@ -200,7 +200,7 @@ def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
     """Whether what a function gives looks the same for all numbers that it may be given."""
     if name == "ndarray.__getitem__":
         return isinstance(args[1], Staged)
-    return type(host_numpy.function_of(name)) is numpy.ufunc
+    return name in host_numpy.OPERATORS or type(host_numpy.function_of(name)) is numpy.ufunc
 
 
 def _operand(session: Session, value: Any) -> Any:

@@ -65,6 +65,16 @@ class NumpyArray(numpy.lib.mixins.NDArrayOperatorsMixin):
 class NumpyScalar(NumpyArray):
     """A scalar of NumPy's: what ``a.sum()`` gives."""
 
+    def __pow__(self, other: Any) -> Any:
+        return super().__pow__(other) if _is_array(other) else _record[0]("operator.pow", (self, other), {})
+
+    def __rpow__(self, other: Any) -> Any:
+        return super().__rpow__(other) if _is_array(other) else _record[0]("operator.pow", (other, self), {})
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyScalar)
+
 
 class NumpyCopy(NumpyArray):
     """An array of which a run has a copy where eager has a view, so that it may not leave: no tensor can share memory
