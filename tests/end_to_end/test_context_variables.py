@@ -15,6 +15,7 @@ from dy2static.errors import Dy2StaticError
 
 V: contextvars.ContextVar[Any] = contextvars.ContextVar("V")
 W: contextvars.ContextVar[Any] = contextvars.ContextVar("W", default=2)
+L: contextvars.ContextVar[list[Any]] = contextvars.ContextVar("L", default=[])
 
 
 def set_and_reset(x):
@@ -151,9 +152,24 @@ def by_class(x):
         return V.get() + 1
 
 
+def changed_default(x):
+    if x.sum() > 0:
+        L.get().append([1])
+    L.get().append(2)
+    return x, len(L.get()), L.get()[-2:]
+
+
+def changed_default_where_set(x):
+    if x.sum() > 2:
+        L.set([5])
+    L.get().append([x.sum().item()])
+    return x, len(L.get())
+
+
 FAMILY = [
     set_and_reset, default_read, missing, missing_raises, set_stays, tensor_stays, set_on_a_path, reset_on_each_path,
     collected, nested, in_a_loop, counted_in_a_loop, first_set_on_a_path, by_manager, by_class,
+    changed_default, changed_default_where_set,
 ]  # fmt: skip
 
 
@@ -170,12 +186,14 @@ def _history(function: Any) -> list[Any]:
     def calls() -> None:
         for x in (torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0]), torch.tensor([0.5, 0.5])):
             said.append(_flat(function(x)))
-            said.append([_flat(V.get("unset")), _flat(W.get())])
+            said.append([_flat(V.get("unset")), _flat(W.get()), _flat(L.get())])
 
+    contextvars.Context().run(L.get).clear()
     contextvars.Context().run(calls)
     return said
 
 
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")  # of the list that changes
 @pytest.mark.parametrize("function", FAMILY, ids=lambda function: function.__name__)
 def test_as_eager(function):
     assert _history(dy2static.to_static(function)) == _history(function)

@@ -14,7 +14,7 @@ import contextvars
 from typing import Any
 
 from dy2static.operators.provenance.observed import done
-from dy2static.operators.provenance.provenance import adopt, holds_traced, memo, written
+from dy2static.operators.provenance.provenance import adopt, holds_traced, is_external, memo, written
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import Choice, Session, distribute
 from runtime.tracer.python_state.journal import MISSING, Place, set_variable
@@ -28,7 +28,10 @@ def call(session: Session, var: contextvars.ContextVar[Any], name: str, args: tu
     if name == "get":
         _read(session, place)
         held = place.get()
-        return _chosen(session, place, held, args) if isinstance(held, Choice) else method(*args, **kwargs)
+        if isinstance(held, Choice):
+            return _chosen(session, place, held, args)
+        given = method(*args, **kwargs)
+        return _default(session, var, given) if held is MISSING and not args else given
     if kwargs or len(args) != 1:
         return method(*args, **kwargs)  # it raises
     if name == "set":
@@ -52,12 +55,20 @@ def _read(session: Session, place: Place) -> None:
         session.guards.add((id(place.owner), "context"), place.describe(), place.get, held)
 
 
+def _default(session: Session, var: contextvars.ContextVar[Any], value: Any) -> Any:
+    """What a variable gives that was made with a default: it is as old as the variable."""
+    if is_external(session, var):
+        adopt(session, value)
+    return value
+
+
 def _chosen(session: Session, place: Place, held: Choice, args: tuple[Any, ...]) -> Any:
     """What the variable holds where it was set on some paths only: on the others it has its default."""
     try:
         default = contextvars.Context().run(place.owner.get, *args)
     except LookupError as error:
         return settle(session, held, MISSING, "LookupError", str(error))
+    default = default if args else _default(session, place.owner, default)
     options = tuple(default if option is MISSING else option for option in held.options)
     return distribute(session, Choice(held.selector, options), lambda option: option)
 

@@ -314,7 +314,7 @@ class Outputs:
                 return Record("pairs", self._name(dict, _name_of(dict)), (("keys", keys), ("items", items)))
             return {key: self.tree(item) for key, item in value.items()}
         if isinstance(value, StagedSize):
-            return self._items("size", value)
+            return _in_class(StagedSize, [self.tree(item) for item in value])
         if type(value) in (set, frozenset):
             return self._items(type(value).__name__, value)
         if type(value) is collections.deque:
@@ -471,7 +471,7 @@ class Outputs:
         )  # fmt: skip
 
     def _items(self, kind: str, value: Any) -> Record:
-        return Record(kind, "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
+        return _of_items(kind, [self.tree(item) for item in value])
 
     def _record(self, kind: str, name: str, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Record:
         trees = [
@@ -531,7 +531,7 @@ class Outputs:
             if isinstance(item, structure.Reference):
                 return self._row(item.heap, column())
             if isinstance(item, structure.Sequence):
-                return item.kind(columns(inner, column) for inner in item.items)
+                return _in_class(item.kind, [columns(inner, column) for inner in item.items])
             if isinstance(item, structure.Options) and not item.options:  # there never is an item
                 column()
                 return None
@@ -540,7 +540,7 @@ class Outputs:
                 options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
                 return Record("choice", "", (selector, *options))
             if isinstance(item, structure.Fields):
-                if item.cls is dict:
+                if item.cls in (dict, structure.DictContent):
                     return {key: columns(inner, column) for key, inner in zip(item.keys, item.items)}
                 return self._rows_of_fields(item, [columns(inner, column) for inner in item.items])
             assert isinstance(item, structure.Array)
@@ -589,6 +589,17 @@ def _has_variables(steps: tuple[RecordedStep, ...]) -> bool:
 def _variables(step: RecordedStep) -> Iterator[Variable]:
     yield from leaves(step.args)
     yield from leaves(dict(step.kwargs))
+
+
+def _of_items(kind: str, parts: Iterable[Any]) -> Record:
+    return Record(kind, "", tuple((f"item{index}", part) for index, part in enumerate(parts)))
+
+
+def _in_class(kind: type, parts: list[Any]) -> Any:
+    """The tree of a list, tuple or size, whose items' trees are given."""
+    if kind is StagedSize:
+        return _of_items("size", parts)
+    return tuple(parts) if kind is tuple else parts
 
 
 def _name_of(cls: type) -> str:

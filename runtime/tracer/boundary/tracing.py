@@ -22,6 +22,7 @@ from runtime.ir.views import View
 from runtime.tracer.ambient import catching, contents, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
+from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
 from runtime.tracer.memory.hung import Question
@@ -281,6 +282,7 @@ def _trace_once(
     stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
     open_lists.require_only_read(session, opened, writes)
     require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
+    require_users_own((tree, *(effect.tree for effect in effects)), (*outputs.classes.values(), *outputs.kept.values()))
     program.output = tree
     program.writes = writes
     return Traced(

@@ -19,7 +19,7 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
-from runtime.tracer.values.structure import Choice, DictContent, Growing, ListContent, is_container
+from runtime.tracer.values.structure import Before, Choice, DictContent, Growing, ListContent, is_container
 from runtime.tracer.values.unjournaled import NOTHING
 
 _LEAVES = (
@@ -53,6 +53,8 @@ def older(
     while todo:
         value = todo.pop()
         kind = type(value)
+        if kind is Before:  # what is added to a list from outside is a part of it
+            value, kind = value.added, list
         leaf = leaves.get(kind)
         if leaf is None:
             leaf = leaves[kind] = isinstance(value, _LEAVES)

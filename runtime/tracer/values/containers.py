@@ -368,6 +368,10 @@ _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType
 
 _HOLDERS = (types.MappingProxyType, type(functools.lru_cache(id)))
 """Classes of C's whose objects refer to containers of users, and to nothing that leads elsewhere."""
+_PYTHONS_OWN = ("builtins", "types", "operator", "functools", "itertools", "collections")
+"""Where the classes of C are from whose objects hold what was given to them, and nothing else."""
+_OF_CODE = (type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType)
+"""What leads to half the process."""
 _MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())))
 """Iterators that would give what they have left in a list made for it, which is nobody's."""
 
@@ -402,6 +406,7 @@ def opaque_parts(value: Any) -> Iterator[Any]:
         yield value()
     elif isinstance(value, contextvars.ContextVar):
         yield value.get(None)
+        yield from gc.get_referents(value)  # its default
     elif isinstance(value, numpy.ndarray):
         yield from contents.inner(value)
     elif has_unasked(value, "__dict__") or objects.is_simple(type(value)):
@@ -409,6 +414,8 @@ def opaque_parts(value: Any) -> Iterator[Any]:
             yield from objects.attributes(value).values()
             if isinstance(value, BaseException):
                 yield from value.args
+    elif type(value).__module__ in _PYTHONS_OWN and not isinstance(value, _OF_CODE):  # a slice, a view of a dict, ...
+        yield from gc.get_referents(value)
 
 
 __all__ = [
