@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, staged_arguments
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
@@ -16,22 +16,30 @@ from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedStr
 
 
 def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) > 1:
+            return theirs(function, *args, **kwargs)  # it takes one, and says so
         data = args[0] if args else kwargs.get("data")
-        rest = {key: value for key, value in kwargs.items() if key != "data"}
+        options = {key: value for key, value in kwargs.items() if key != "data"}
+        asked = list(options.values())
+        if held_choice(asked) is not None:
+            return spread(session, asked, lambda given: make(session, (data,), dict(zip(options, given))))
+        if any_staged(asked):
+            return staged_arguments.decided(
+                session, function, (), options, lambda _, plain: make(session, (data,), plain))
         if held_choice(data) is not None:
-            return spread(session, data, lambda given: make(session, (given, *args[1:]), rest))
+            return spread(session, data, lambda given: make(session, (given,), options))
         if isinstance(data, StagedRange):
             bounds = (to_torch(session, bound) for bound in (data.start, data.stop, data.step))
-            return torch.arange(*bounds, **{"dtype": torch.int64, **dict(zip(("dtype", "device"), args[1:])), **rest})
+            return torch.arange(*bounds, **{"dtype": torch.int64, **options})
         if not _holds_values(data) or isinstance(data, torch.Tensor):
             return function(*args, **kwargs)
-        options = dict(zip(("dtype", "device"), args[1:])) | rest
         if options.get("requires_grad"):
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")
