@@ -30,6 +30,7 @@ from tests.fuzz.modes.handed_on import HandedOn
 from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
 from tests.fuzz.modes.items import Items
+from tests.fuzz.modes.logs import Logs
 from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
@@ -56,6 +57,7 @@ MODES: dict[str, type[Mode]] = {
     "hybrid": Hybrid,
     "identity": Identity,
     "items": Items,
+    "logs": Logs,
     "metadata": Metadata,
     "nested": Nested,
     "out": OutArgument,
