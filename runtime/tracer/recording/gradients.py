@@ -139,29 +139,13 @@ def paths(
     now = {session.read(tensor): info for tensor, info in leaves(session)}
     paths = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}
-    leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
+    leading = paths.leading(goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
     return paths.found
-
-
-def _leading(session: Session, found: Reached, goals: set[Variable]) -> set[Variable]:
-    """The values from which a gradient goes on to one of ``goals``."""
-    leading = set(goals)
-    for scope in reversed(list(session.scope.chain())):
-        for op in scope.block.ops:
-            if any(out in found for out in op.outputs) and not leading.isdisjoint(_reads(op)):
-                leading.update(op.outputs)
-    return leading
-
-
-def _reads(op: Operator) -> set[Variable]:
-    """The values that an Operator or its Blocks read."""
-    found = set(op.inputs)
-    return found.union(*(block.captures() for block in op.blocks))
 
 
 def _require_as_now(
@@ -221,7 +205,7 @@ def _require_shown(session: Session, roots: list[Variable], goals: set[Variable]
 
 def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
     """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
-    mine = [op for op in paths.through if op.outputs and not leading.isdisjoint(op.outputs)]
+    mine = paths.run(leading)
     for op in mine:
         if op in session.graph.used_up and not _keeps_nothing(op):
             raise _second(session, session.graph.used_up[op])
