@@ -170,6 +170,51 @@ def test_what_was_computed_from_it_is(program: Any) -> None:
     check(program, *_calls())
 
 
+def unreached(x):
+    y = x * 1
+    return grad((x * 2).sum(), y)
+
+
+def the_second_is_unreached(x):
+    y = x * 1
+    return grad((x * 2).sum(), [x, y])
+
+
+def unreached_on_a_path(x):
+    w = torch.ones(3, requires_grad=True)
+    y = w * x
+    z = w * 2
+    if x.sum() > 0:
+        z = y * 2
+    return grad(z.sum(), [w, y])
+
+
+def a_leaf_unreached_on_a_path(x):
+    w, v = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    z = w * 2
+    if x.sum() > 0:
+        z = w * v
+    return grad(z.sum(), [w, v])
+
+
+def needs_none(x):
+    return grad((x * 2).sum(), [x, torch.ones(3)])
+
+
+def backward_by_what_needs_none(x):
+    (x * 2).sum().backward(inputs=[torch.ones(3)])
+    return x * 1
+
+
+MESSAGES = [unreached, the_second_is_unreached, unreached_on_a_path, a_leaf_unreached_on_a_path, needs_none,
+            backward_by_what_needs_none]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", MESSAGES, ids=lambda one: one.__name__)
+def test_what_is_said_of_those_that_are_not_reached(program: Any) -> None:
+    check(program, *_calls())
+
+
 class _Weighted(nn.Module):
     """Features weighted by the gradient of a score by them."""
 

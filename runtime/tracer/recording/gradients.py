@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, passed
@@ -54,7 +55,8 @@ def grad(
     reached = paths(session, starts, wanted, retain_graph=retain)
     there = [one for one in wanted if session.read(one) in reached]
     if len(there) < len(wanted) and not allow_unused and not materialize_grads:
-        raise RuntimeError(UNUSED)
+        missing = next(place for place, one in enumerate(wanted) if session.read(one) not in reached)
+        raise RuntimeError(torch_internals.unused_gradient(missing))
     attrs = {
         "create_graph": create_graph,
         "allow_unused": bool(allow_unused),
@@ -66,10 +68,6 @@ def grad(
     shared_gradients.note(session, starts, there, made, [session.read(leaf) for leaf, _ in leaves(session)])
     found = iter(made)
     return tuple(next(found) if session.read(one) in reached else _nothing(one, materialize_grads) for one in wanted)
-
-
-UNUSED = ("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-          "is the desired behavior.")
 
 
 def _nothing(tensor: torch.Tensor, materialize: bool) -> torch.Tensor | None:
@@ -277,10 +275,10 @@ def emit(
         "gradients", operands, types=[session.type_of(session.fake(tensor)) for tensor in wanted], attrs=attrs
     )
     results: list[Any] = []
-    for tensor, var, sure in zip(wanted, made, certain):
+    for index, (tensor, var, sure) in enumerate(zip(wanted, made, certain)):
         type_ = session.type_of(session.fake(tensor))
         if attrs["allow_unused"] and sure and not attrs["materialize_grads"]:
-            (var,) = session.emit("grad.required", [var], types=[type_])
+            (var,) = session.emit("grad.required", [var, index], types=[type_])
         needs = attrs["create_graph"] and torch.is_grad_enabled()
         if sure:
             results.append(_result(session, tensor, var, needs))
