@@ -51,8 +51,8 @@ def backward(
                         RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     wanted = list({id(one): one for one in wanted}.values())
     paths = gradients.paths(session, roots, wanted, retain_graph=bool(retain_graph), whole=inputs is None)
-    reached = [one for one in wanted if session.read(one) in paths]
-    certain = [paths[session.read(one)] for one in reached]
+    reached = [one for one in wanted if session.read(one) in paths.found]
+    certain = [paths.found[session.read(one)] for one in reached]
     if not reached:
         return
     found = gradients.emit(session, roots, reached, certain, {
