@@ -10,12 +10,15 @@ import torch
 from runtime.autodiff.activity import can_carry, join_activity
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
-from runtime.autodiff.segment import unless_none
+from runtime.autodiff.segment import overwritten, raise_where, unless_none
+from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
+from runtime.autodiff.versions import Watch
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.walk import copy_block
 from runtime.ops.custom_grad import backward_for
 from runtime.tracer.memory.conditions import NEVER
+from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.session import Scope
 
@@ -35,7 +38,20 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.env[out] = forward.recorder.alias(value) if isinstance(value, torch.Tensor) else value
         if not reached.never and index not in hidden and can_carry(value) and op.grad_mode != "off":
             forward.activity[out] = reached
-    tape.entries.append(CustomEntry(op, results[count:], results[:count]))
+    residuals = results[count:]
+    tape.entries.append(CustomEntry(op, residuals, results[:count], _watches(forward, op, residuals),
+                                    forward.session.scope.kind == "main"))  # fmt: skip
+
+
+def _watches(forward: Forward, op: Operator, residuals: list[Any]) -> dict[int, Watch]:
+    """What tells whether the tensors that are kept for backward are written later."""
+    versions = forward.versions
+    if not versions.counting:
+        return {}
+    found = {place: versions.watch(versions.memory(one)) for place, one in enumerate(residuals)
+             if isinstance(one, torch.Tensor)}  # fmt: skip
+    versions.chances.kept += [versions.chances.event(watch.memory) for watch in found.values()]
+    return found
 
 
 def _forward_in_line(forward: Forward, op: Operator) -> list[Any]:
@@ -63,8 +79,9 @@ def _again(forward: Forward, op: Operator) -> list[Any]:
               for block in op.blocks]  # fmt: skip
     inner = op.blocks[0]
     results = list(inner.yields[:count])
+    made_inside = {out for inside in inner.walk() for out in inside.outputs}
     more = [place for place, one in enumerate(inner.yields)
-            if place >= count and isinstance(one, Variable) and one not in (*inner.args, *results)]  # fmt: skip
+            if place >= count and isinstance(one, Variable) and one in made_inside and one not in results]  # fmt: skip
     kept: list[Any] = [blocks[0].yields[place] for place in more]
     blocks[0].yields[count:count] = kept
     for block in blocks[1:]:
@@ -85,6 +102,8 @@ def _again(forward: Forward, op: Operator) -> list[Any]:
             residuals[place] = forward.plain(given) if isinstance(given, Variable) else given
         elif isinstance(one, Variable) and one in results:
             residuals[place] = values[results.index(one)]
+        elif isinstance(one, Variable) and one not in made_inside:
+            residuals[place] = forward.plain(one)
     for place, value in zip(more, values[count:]):
         residuals[place - count] = value
     return [*values[:count], *residuals]
@@ -131,7 +150,7 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
     if index is None:
         return [None] * len(op.args)
     block = op.blocks[index]
-    values: list[Any] = [*entry.residuals]
+    values: list[Any] = _residuals(backward, entry)
     for result, grad in zip(entry.results, given):
         if grad is not None:
             values.append(backward.definite(grad))
@@ -158,6 +177,34 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
         one if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(one, torch.Tensor) else None
         for arg, one in zip(op.args, found)
     ]
+
+
+def _residuals(backward: Backward, entry: CustomEntry) -> list[Any]:
+    """What forward kept. Where a tensor that it saved was written since, eager raises; one that it only holds has the
+    content of now.
+
+    Errors raised: NotDifferentiable if only the run knows that content.
+    """
+    found = list(entry.residuals)
+    held = entry.op.attrs.get("held", ())
+    for place, watch in entry.watches.items():
+        cases, value = watch.stale(), found[place]
+        if cases and place not in held:
+            raise_where(backward, condition(backward, cases), overwritten(watch, value, "a torch.autograd.Function"))
+        elif cases:
+            found[place] = _content(entry, watch, value)
+    return found
+
+
+def _content(entry: CustomEntry, watch: Watch, value: torch.Tensor) -> torch.Tensor:
+    """What a tensor holds now that was written where the Program's own Block says so."""
+    memory = watch.memory
+    content, count = memory.content or (value, 0)
+    straight = entry.in_main and not memory.parts and all(one.always for one in memory.writes)
+    if not straight or count != len(memory.writes) or watch.cases or storage_key(value) not in map(
+            storage_key, memory.stand_ins) or content.shape != value.shape:  # fmt: skip
+        raise NotDifferentiable("a tensor that an autograd.Function holds and that is written since, on some path")
+    return content
 
 
 def _either(

@@ -465,6 +465,7 @@ class Forward:
                 self.versions.overwrote(before, self._live[out])
             elif counted and not op.attrs.get("repeats"):
                 self.versions.wrote(before, op)
+                self.versions.left(before, self._live[out])
             self.versions.continues(self._live[out], before)
         self._note_saved(op, [*block.captures(), *op.inputs], [self._live[out] for out in op.outputs], counts)
 

@@ -104,7 +104,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
                 backward.add(grads, out, Grad(start))
         found = _walk(forward, backward, grads, list(inputs))
         for out, wanted in zip(op.outputs, inputs):
-            forward.env[out] = _result(forward, backward, op, wanted, found.get(wanted))
+            forward.env[out] = _result(forward, backward, op, op.outputs.index(out), found.get(wanted))
             # In a loop the next iteration may differentiate what is made of it.
             forward.activity[out] = known(bool(forward.loop_args) and op.attrs["create_graph"])
     session.replaying.checkpoint, session.replaying.grad_mode = checkpoint, mode
@@ -144,10 +144,11 @@ def _made(entry: Entry) -> Any:
     return entry.op.outputs
 
 
-def _result(forward: Forward, backward: Any, op: Operator, wanted: Variable, grad: Grad | None) -> Any:
+def _result(forward: Forward, backward: Any, op: Operator, place: int, grad: Grad | None) -> Any:
     if grad is None:
         if op.attrs.get("materialize_grads"):
-            return backward.zeros(forward.plain(wanted))
+            wanted: Any = op.args[1]
+            return backward.zeros(forward.plain(wanted[place]))
         if op.attrs["allow_unused"]:
             return None
         raise NotDifferentiable("a gradient that is never there")
@@ -157,7 +158,7 @@ def _result(forward: Forward, backward: Any, op: Operator, wanted: Variable, gra
         return backward.definite(grad)
     if op.attrs["allow_unused"]:
         return grad.tensor
-    return backward.emit_grad("grad.required", [forward.session.read(grad.tensor)], grad.tensor)
+    return backward.emit_grad("grad.required", [forward.session.read(grad.tensor), place], grad.tensor)
 
 
 def _again(forward: Forward, op: Operator) -> None:

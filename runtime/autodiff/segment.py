@@ -14,7 +14,7 @@ from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Grad, Grads, Segment
-from runtime.autodiff.versions import SavedValue
+from runtime.autodiff.versions import SavedValue, Watch
 from runtime.ir import UNDEF, Block, Type, Variable
 from runtime.tracer.memory.conditions import ALWAYS, PathCondition, when
 
@@ -156,10 +156,10 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
             if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
                 (arrived,) = session.emit("scalar.not_", [backward.none_test(arriving)])
                 raised &= when(arrived)
-            _raise_where(backward, raised, _message(saved))
+            raise_where(backward, raised, _message(saved))
 
 
-def _raise_where(backward: Backward, condition: PathCondition, text: str) -> None:
+def raise_where(backward: Backward, condition: PathCondition, text: str) -> None:
     """Raise eager's error where a condition holds."""
     session = backward.session
     if condition.always:
@@ -172,12 +172,17 @@ def _raise_where(backward: Backward, condition: PathCondition, text: str) -> Non
 
 
 def _message(saved: SavedValue) -> str:
-    value, writer = saved.value, saved.writer()
-    assert value is not None
+    assert saved.value is not None
+    return overwritten(saved, saved.value, saved.node.name())
+
+
+def overwritten(watch: Watch, value: torch.Tensor, reader: str) -> str:
+    """What is said where a value that ``reader`` kept for backward was written since."""
+    writer = watch.writer()
     where = writer.location if writer is not None else None
     text = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{value.type().replace('FakeTensor', 'Tensor')} {list(value.shape)}], which {saved.node.name()} reads"
+        f"[{value.type().replace('FakeTensor', 'Tensor')} {list(value.shape)}], which {reader} reads"
     )
     if where is not None:
         text += f", was written at {where.file}:{where.line}: {where.text.strip()}"
@@ -227,7 +232,7 @@ def _ask_without(
     arrived = ALWAYS
     if good and all(grad.maybe for grad in bad):
         arrived = when(*backward.session.emit("scalar.not_", [backward.none_test(bad)]))
-    _raise_where(backward, arrived, text.partition(". Hint")[0])
+    raise_where(backward, arrived, text.partition(". Hint")[0])
     return _ask(backward, entry, good, leaves) if good else [torch.zeros_like(leaf) for leaf in leaves]
 
 

@@ -79,6 +79,10 @@ class CustomEntry(Entry):
     op: Operator
     residuals: list[Any]
     results: list[Any]
+    watches: dict[int, Watch]
+    """Of the residuals that are tensors, by position: what was written since forward."""
+    in_main: bool
+    """Whether it stands in the Program's own Block."""
 
 
 @dataclass(eq=False)

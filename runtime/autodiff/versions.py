@@ -49,6 +49,8 @@ class Memory:
     writes: list[PathCondition] = field(default_factory=list)
     last: Operator | None = None
     """The last Operator that wrote it."""
+    content: tuple[torch.Tensor, int] | None = None
+    """What the last write left, and which write that was, counted."""
     stand_ins: list[torch.Tensor] = field(default_factory=list)
     number: int = field(default_factory=itertools.count().__next__)
     """Those that there were before have smaller ones."""
@@ -355,6 +357,12 @@ class Versions:
                     if not when.never:
                         other.writes.append(when)
                         other.last = op
+
+    def left(self, before: Any, after: Any) -> None:
+        """After the write at hand the memory holds ``after``."""
+        if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+            memory = self.memory(before)
+            memory.content = after, len(memory.writes)
 
     def overwrote(self, before: Any, after: Any) -> None:
         """Something wrote it past autograd's eyes: backward reads what the memory holds then, as eager's does."""

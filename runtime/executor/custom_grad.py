@@ -10,8 +10,11 @@ import torch
 
 from runtime import torch_internals
 from runtime.executor.emitter import Emitter
+from runtime.executor.held import Held
 from runtime.executor.modes import Modes
 from runtime.ir import Block, Operator, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ops.custom_grad import backward_for
 
 Generated = Callable[..., tuple[Any, ...]]
@@ -21,18 +24,22 @@ class CustomGrad(torch.autograd.Function):
     """``apply(record, captured, *inputs)``: the results of the forward Block; its residuals are kept for backward.
 
     ``record`` is (forward, choice of backward, number of results, results without a gradient, whether missing
-    gradients are zeros, whether its gradients may not be differentiated, locate). Captured values take part, but get
-    no gradient, as with any tensor that an eager ``Function`` closes over.
+    gradients are zeros, residuals that are held and not saved, whether its gradients may not be differentiated,
+    locate). Captured values take part, but get no gradient, as with any tensor that an eager ``Function`` closes over.
     """
 
     @staticmethod
     def forward(ctx: Any, record: tuple[Any, ...], captured: tuple[Any, ...], *inputs: Any) -> Any:
         """Run the forward Block; tensors among its residuals are saved, the rest is kept as it is."""
-        forward, _, count, hidden, materialize, *_ = record
+        forward, _, count, hidden, materialize, held, *_ = record
         values = forward(*captured[0], *inputs)
         kept = [*values[count:], *captured[1]]
-        ctx.save_for_backward(*(value for value in kept if isinstance(value, torch.Tensor)))
-        ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in kept]
+        saved = [isinstance(value, torch.Tensor) and place not in held for place, value in enumerate(kept)]
+        ctx.save_for_backward(*(value for value, one in zip(kept, saved) if one))
+        ctx.others = [
+            None if one else Held(value) if isinstance(value, torch.Tensor) else (value,)
+            for value, one in zip(kept, saved)
+        ]
         ctx.record = record
         ctx.residuals = len(values) - count
         ctx.set_materialize_grads(materialize)
@@ -47,7 +54,8 @@ class CustomGrad(torch.autograd.Function):
         if backward is None:
             return (None,) * len(ctx.needs_input_grad)
         saved = iter(ctx.saved_tensors)
-        kept = [next(saved) if other is None else other[0] for other in ctx.others]
+        kept = [next(saved) if other is None else other.tensor if isinstance(other, Held) else other[0]
+                for other in ctx.others]  # fmt: skip
         residuals, captured = kept[: ctx.residuals], kept[ctx.residuals :]
         try:
             results = backward(*captured, *residuals, *gradients)
@@ -73,13 +81,24 @@ def emit(emitter: Emitter, op: Operator) -> None:
 
     choice = emitter.bind(choose, "f")
     hidden = tuple(op.attrs.get("not_differentiable", ()))
+    held = _held(emitter, op)
     record = (f"({name}, partial({choice}, ({''.join(one + ', ' for one in names)})), {op.attrs['n_outputs']}, "
-              f"{hidden}, {'given' not in op.attrs}, {'once' in op.attrs}, "
+              f"{hidden}, {'given' not in op.attrs}, {held}, {'once' in op.attrs}, "
               "locate)").replace("partial", emitter.bind(functools.partial, "f"))
     outside = f"{_tuple(emitter, reads)}, {_tuple(emitter, seen)}"
     args = [record, f"({outside})", *map(emitter.operand, op.args)]
     emitter.assign(op.outputs, f"{emitter.bind(CustomGrad.apply, 'f')}({', '.join(args)})", unpack=True)
     emitter.drop([*emitter.live.dying[id(op)], *emitter.live.unread[id(op)]])
+
+
+def _held(emitter: Emitter, op: Operator) -> tuple[int, ...]:
+    """The residuals that are not saved. A result is, where nobody writes: held, it would never be freed."""
+    held, count = op.attrs.get("held", ()), op.attrs["n_outputs"]
+    results, residuals = op.blocks[0].yields[:count], op.blocks[0].yields[count:]
+    if any(residuals[place] in results for place in held):
+        if not any(flow_of(one).kind is Kind.INLINE for one in emitter.program.block.walk()):
+            return tuple(place for place in held if residuals[place] not in results)
+    return tuple(held)
 
 
 def _tuple(emitter: Emitter, variables: Sequence[Variable]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 
 from runtime.executor.emitter import Emitter
+from runtime.executor.held import note_write
 from runtime.executor.ownership import Owner
 from runtime.ir import Block, Operator, TensorType, Variable
 from runtime.ops import aten
@@ -54,6 +55,7 @@ def count_write(base: torch.Tensor, written: torch.Tensor) -> None:
     """For autograd a tensor was written of which a copy was: also for what the write itself has kept of its memory."""
     if written is not base:
         torch.autograd.graph.increment_version(base)
+        note_write(base, written)
 
 
 def refuse(text: str, *tensors: torch.Tensor) -> None:

@@ -15,6 +15,8 @@ gradients of the results, and yields a gradient or None for each argument. ``not
 have no gradient. Where a missing gradient is None, not zeros, there is a backward Block for each combination that may
 arrive: ``given`` says for each Block which results have a gradient. Backward Blocks run in the gradient mode of who
 asks for gradients, so that these can be differentiated; with ``once`` a Block has modes of its own, and they cannot.
+``held`` lists residuals that are not saved (``ctx.x = x``): what is written to one later, backward reads; a write to
+one that is saved makes backward raise.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ def _verify(op: Operator, fail: Fail) -> None:
     _check_positions(op, fail, op.attrs.get("not_differentiable", []), results)
     if given is not None and not all(isinstance(one, (list, tuple)) and len(one) == results for one in given):
         fail("attrs", "each item of 'given' must say for every result whether its gradient is there")
+    _check_positions(op, fail, op.attrs.get("held", []), len(op.blocks[0].yields) - results, "held")
     if type(op.attrs.get("once", False)) is not bool:
         fail("attrs", f"the attribute 'once' of custom_grad must be a bool, not {op.attrs['once']!r}")
     forward, *backwards = op.blocks
@@ -54,11 +57,14 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("undef", "the blocks of custom_grad must yield values")
 
 
-def _check_positions(op: Operator, fail: Fail, positions: object, results: int) -> None:
+def _check_positions(
+    op: Operator, fail: Fail, positions: object, results: int, name: str = "not_differentiable"
+) -> None:  # fmt: skip
     if not isinstance(positions, (list, tuple)) or any(
         type(one) is not int or not 0 <= one < results for one in positions
     ):
-        fail("attrs", f"'not_differentiable' must list positions of results, not {positions!r}")
+        what = "results" if name == "not_differentiable" else "residuals"
+        fail("attrs", f"'{name}' must list positions of {what}, not {positions!r}")
 
 
 def backward_for(op: Operator, given: Sequence[bool]) -> int | None:

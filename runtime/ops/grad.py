@@ -62,13 +62,10 @@ def contiguous(grad: Tensor | None) -> Tensor | None:
     return None if grad is None else grad.contiguous()
 
 
-def required(grad: Tensor | None) -> Tensor:
-    """The gradient; RuntimeError where there is none, as from ``torch.autograd.grad``."""
+def required(grad: Tensor | None, index: int = 0) -> Tensor:
+    """The gradient; RuntimeError where there is none, as from ``torch.autograd.grad``, of which it is at ``index``."""
     if grad is None:
-        raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. "
-            "Set allow_unused=True if this is the desired behavior."
-        )
+        raise RuntimeError(torch_internals.unused_gradient(index))
     return grad
 
 
@@ -202,7 +199,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.take": (take, 1, 1),
     "grad.zeros_if_none": (zeros_if_none, 4, 1),
     "grad.contiguous": (contiguous, 1, 1),
-    "grad.required": (required, 1, 1),
+    "grad.required": (required, 2, 1),
     "grad.list_get": (list_get, 2, 1),
     "grad.list_pop": (list_pop, 1, 2),
     "grad.list_put": (list_put, 4, 1),
@@ -229,7 +226,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE
 
 def _verify(op: Operator, fail: Fail) -> None:
     _, arguments, outputs = _TABLE[op.name]
-    check_plain(op, fail, arguments, arguments, outputs)
+    least = 1 if op.name == "grad.required" else arguments  # files of before say no index
+    check_plain(op, fail, least, arguments, outputs)
     check_no_kwargs(op, fail)
     check_attrs(op, fail, {})
 

@@ -77,6 +77,7 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
     unprofiled,
+    unused_gradient,
 )
 from runtime.torch_internals.generators import (
     generator_identity,
@@ -351,6 +352,7 @@ __all__ = [
     "without_autocast_cache",
     "without_formula",
     "unprofiled",
+    "unused_gradient",
     "writes_unseen",
 ]
 

@@ -28,6 +28,27 @@ def plain_apply(cls: type) -> Any:
     return PLAIN_APPLY.__get__(None, cls)
 
 
+def _numbers_unused() -> bool:
+    """Whether torch says by its number which tensor a gradient does not reach: not in torch 2.11."""
+    with torch.inference_mode(False), torch.enable_grad():
+        one, other = (torch.zeros((), device="cpu", requires_grad=True) for _ in range(2))
+        try:
+            torch.autograd.grad(one, other)
+        except RuntimeError as error:
+            return "at index 0" in str(error)
+    return False
+
+
+_NUMBERS_UNUSED = _numbers_unused()  # asked before a trace begins
+
+
+def unused_gradient(index: int) -> str:
+    """What ``torch.autograd.grad`` says where no gradient reaches the input with this number."""
+    which = f"The differentiated Tensor at index {index}" if _NUMBERS_UNUSED else "One of the differentiated Tensors"
+    return (f"{which} appears to not have been used in the graph. Set allow_unused=True if this is the desired "
+            "behavior.")  # fmt: skip
+
+
 def apply_takes_keywords() -> bool:
     """Whether ``apply`` takes arguments by name also where a function has no ``setup_context``: not in torch 2.11."""
     try:

@@ -60,7 +60,9 @@ def _saved(node: Any) -> tuple[list[torch.Tensor], bool]:
     overwritten = False
     kind = type(node)
     if kind not in _saved_names:
-        _saved_names[kind] = [name for name in dir(kind) if name.startswith("_saved_")]
+        _saved_names[kind] = [  # the latter of what Python differentiates: a library's operator
+            name for name in dir(kind) if name.startswith("_saved_") or name == "saved_tensors"
+        ]
     for name in _saved_names[kind]:
         try:
             value = getattr(node, name)

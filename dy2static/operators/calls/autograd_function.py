@@ -39,6 +39,7 @@ class Context:
         self._not_differentiable: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
+        self._unpacked = False
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward."""
@@ -50,6 +51,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors kept for backward."""
+        self._unpacked = True
         return self._saved
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
@@ -136,12 +138,17 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         attrs["not_differentiable"] = [index for index, one in enumerate(hidden) if one]
     if not context._materialize:
         attrs["given"] = _patterns(session, cls, tensors, hidden)
-    blocks = []
+    blocks: list[Block] = []
+    unpacked = False
     for given_now in attrs.get("given", [[True] * len(tensors)]):
-        block, switches = _trace_backward(session, cls, args, outputs, saved, given_now)
+        block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now)
         blocks.append(block)
+        unpacked = unpacked or unpacks
         if switches:
             attrs["once"] = True
+    held = range(saved.kept if unpacked else 0, len(saved.types()))  # eager looks when ctx.saved_tensors is asked for
+    if held:
+        attrs["held"] = list(held)
     made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
     session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
     fresh = iter([
@@ -245,6 +252,9 @@ class _Saved:
         }
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
         self.structure = unification.item_structure(session, self.values, structure.PLAIN)
+        kept = unification.item_structure(session, {"_saved": context._saved}, structure.PLAIN)
+        self.kept = len(structure.types_of(session, kept))
+        """How many of them are tensors it saved: they come first. The others it only holds."""
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
@@ -263,7 +273,7 @@ class _Saved:
 
 
 def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
-                    given: list[bool]) -> tuple[Block, bool]:
+                    given: list[bool]) -> tuple[Block, bool, bool]:
     """The backward Block for gradients of the results that are ``given``; the others are None.
 
     It runs in the modes of who asks for gradients: under their autocast, and with ``create_graph=True`` with gradients.
@@ -306,14 +316,14 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
     if path.ended:
         block.yields.extend([None] * len(wanted))
-        return block, switches
+        return block, switches, inside[0]._unpacked
     with path.inside(session):
         for index in wanted:
             block.yields.append(_gradient(session, cls, path.result[index], args[index]))
     if not switches:
         for op in block.walk():
             op.grad_mode = "inherit"
-    return block, switches
+    return block, switches, inside[0]._unpacked
 
 
 @acts_for_user

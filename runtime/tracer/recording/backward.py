@@ -14,9 +14,10 @@ import torch
 
 from runtime.ir import Variable
 from runtime.tracer.ambient import state
+from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.recording import gradients, leaf_gradients
 from runtime.tracer.recording.gradient_paths import reached
-from runtime.tracer.recording.raising import stage_raise
+from runtime.tracer.recording.raising import raise_where, stage_raise
 from runtime.tracer.recording.session import Session
 
 
@@ -46,10 +47,13 @@ def backward(
         wanted = [*_leaves(session), *(one.tensor for one in list(session.graph.gradients.values()) if one.retained)]
     else:
         wanted = gradients.tensors(session, inputs, "inputs")
+        for tensor in wanted:
+            raise_where(session, unneeded([session.info(tensor)]),
+                        RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     wanted = list({id(one): one for one in wanted}.values())
     paths = gradients.paths(session, roots, wanted, retain_graph=bool(retain_graph), whole=inputs is None)
-    reached = [one for one in wanted if session.read(one) in paths]
-    certain = [paths[session.read(one)] for one in reached]
+    reached = [one for one in wanted if session.read(one) in paths.found]
+    certain = [paths.found[session.read(one)] for one in reached]
     if not reached:
         return
     found = gradients.emit(session, roots, reached, certain, {

@@ -39,6 +39,27 @@ class Paths:
     """Those of them that they only go through in a loop's first iteration: what came before the loop."""
     met: set[Variable]
     """What they meet on the way, in Blocks too."""
+    made_of: dict[Variable, list[Variable]]
+    """What each value that they reach was made of, as far as gradients go on; not of what is in a Block."""
+
+    def leading(self, goals: Collection[Variable]) -> set[Variable]:
+        """``goals``, and the values that they reach and go on from to one of those."""
+        users: dict[Variable, list[Variable]] = {}
+        for var, sources in self.made_of.items():
+            for source in sources:
+                users.setdefault(source, []).append(var)
+        found, todo = set(goals), list(goals)
+        while todo:
+            new = [var for var in users.get(todo.pop(), ()) if var not in found]
+            found.update(new)
+            todo += new
+        return found
+
+    def run(self, leading: set[Variable]) -> list[Operator]:
+        """The Operators whose derivative is asked for on the way to ``leading``: what made a goal is not, unless it
+        made it of another one."""
+        goes_on = {var for var, sources in self.made_of.items() if not leading.isdisjoint(sources)}
+        return [op for op in self.through if not goes_on.isdisjoint(op.outputs)]
 
 
 def reached(
@@ -53,17 +74,18 @@ def reached(
     begins = {var: first for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
     walk = _Walk(session.outside.grad, frozenset(stops).union(*earlier.values()), taken or {})
-    found = walk.back(makers, dict.fromkeys(roots, True))
+    made_of: dict[Variable, list[Variable]] = {}
+    found = walk.back(makers, dict.fromkeys(roots, True), made_of)
     direct = set(walk.through)
     todo = dict(found)
     while firsts := {begins[var]: sure for var, sure in todo.items() if var in begins and var not in walk.stops}:
-        todo = {var: sure for var, sure in walk.back(makers, firsts).items() if var not in found}
+        todo = {var: sure for var, sure in walk.back(makers, firsts, made_of).items() if var not in found}
         found.update(todo)
     for var, firsts_of_it in earlier.items():
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct, walk.met)
+    return Paths(found, walk.through, walk.through - direct, walk.met, made_of)
 
 
 def before_loops(session: Session, var: Variable) -> list[Variable]:
@@ -82,8 +104,10 @@ class _Walk:
         self.through: set[Operator] = set()
         self.met: set[Variable] = set()
 
-    def back(self, makers: dict[Variable, Operator], roots: Reached) -> Reached:
-        """From ``roots`` to everything that Operators among ``makers`` made them of."""
+    def back(
+        self, makers: dict[Variable, Operator], roots: Reached, made_of: dict[Variable, list[Variable]] | None = None
+    ) -> Reached:
+        """From ``roots`` to everything that Operators among ``makers`` made them of, which is noted in ``made_of``."""
         found: Reached = {}
         todo = list(roots.items())
         while todo:
@@ -93,7 +117,10 @@ class _Walk:
             found[var] = certain
             op = makers.get(var)
             if op is not None and var not in self.stops:
-                todo += [(one, certain and sure) for one, sure in self._made_of(op, op.outputs.index(var))]
+                sources = list(self._made_of(op, op.outputs.index(var)))
+                todo += [(one, certain and sure) for one, sure in sources]
+                if made_of is not None:
+                    made_of[var] = [one for one, _ in sources]
         self.met.update(found)
         return found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, passed
@@ -16,7 +17,8 @@ from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording import nonwritable_views, shared_gradients
-from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
+from runtime.tracer.recording.gradient_flags import Flag, flags
+from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Scope, Session
@@ -51,10 +53,12 @@ def grad(
         raise_where(session, unneeded([session.info(tensor)]),
                     RuntimeError("One of the differentiated Tensors does not require grad"))
     retain = create_graph if retain_graph is None else retain_graph
-    reached = paths(session, starts, wanted, retain_graph=retain)
+    found = paths(session, starts, wanted, retain_graph=retain)
+    reached = found.found
     there = [one for one in wanted if session.read(one) in reached]
     if len(there) < len(wanted) and not allow_unused and not materialize_grads:
-        raise RuntimeError(UNUSED)
+        missing = next(place for place, one in enumerate(wanted) if session.read(one) not in reached)
+        raise RuntimeError(torch_internals.unused_gradient(missing))
     attrs = {
         "create_graph": create_graph,
         "allow_unused": bool(allow_unused),
@@ -62,19 +66,34 @@ def grad(
         "materialize_grads": materialize_grads,
     }
     certain = [materialize_grads or not allow_unused or reached[session.read(one)] for one in there]
-    made = emit(session, starts, there, certain, attrs) if there else []
+    needs = None
+    if create_graph and torch.is_grad_enabled():
+        zeros = [materialize_grads and not reached[session.read(one)] for one in there]  # on some path: those need one
+        needs = [zero or flag for flag, zero in zip(_needs(session, found, starts, there), zeros)]
+    made = emit(session, starts, there, certain, attrs, needs) if there else []
     shared_gradients.note(session, starts, there, made, [session.read(leaf) for leaf, _ in leaves(session)])
-    found = iter(made)
-    return tuple(next(found) if session.read(one) in reached else _nothing(one, materialize_grads) for one in wanted)
+    results = iter(made)
+    return tuple(next(results) if session.read(one) in reached else _nothing(session, one, attrs) for one in wanted)
 
 
-UNUSED = ("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-          "is the desired behavior.")
+def _needs(session: Session, found: Paths, starts: Roots, wanted: list[torch.Tensor]) -> list[Flag]:
+    """Whether each gradient needs one."""
+    given: dict[Variable, Flag] = {}
+    for root, grad in starts:
+        info = None if grad is None else session.info(grad)
+        mine: Flag = info is not None and info.requires_grad
+        mine = None if mine and info is not None and info.grad_in_some_runs else mine
+        var = session.read(root)
+        given[var] = True if True in (mine, given.get(var)) else None if None in (mine, given.get(var, mine)) else False
+    return flags(session, found, given, [session.read(one) for one in wanted])
 
 
-def _nothing(tensor: torch.Tensor, materialize: bool) -> torch.Tensor | None:
+def _nothing(session: Session, tensor: torch.Tensor, attrs: dict[str, Any]) -> torch.Tensor | None:
     """The gradient of a tensor that none reaches."""
-    return torch.zeros_like(tensor) if materialize else None
+    if not attrs["materialize_grads"]:
+        return None
+    zeros = torch.zeros_like(tensor)
+    return requires_grad_(session, zeros) if attrs["create_graph"] else zeros
 
 
 Roots = list[tuple[torch.Tensor, torch.Tensor | None]]
@@ -125,8 +144,8 @@ def leaves(session: Session) -> list[tuple[torch.Tensor, TensorInfo]]:
 
 def paths(
     session: Session, starts: Roots, wanted: list[torch.Tensor], *, retain_graph: bool, whole: bool = False
-) -> Reached:
-    """What the gradients of ``starts`` reach, and whether on every path.
+) -> Paths:
+    """Where the gradients of ``starts`` go, and whether on every path.
 
     ``whole``: they go back to everything, not to what is ``wanted`` only.
 
@@ -139,29 +158,13 @@ def paths(
     now = {session.read(tensor): info for tensor, info in leaves(session)}
     paths = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}
-    leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
+    leading = paths.leading(goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
-    return paths.found
-
-
-def _leading(session: Session, found: Reached, goals: set[Variable]) -> set[Variable]:
-    """The values from which a gradient goes on to one of ``goals``."""
-    leading = set(goals)
-    for scope in reversed(list(session.scope.chain())):
-        for op in scope.block.ops:
-            if any(out in found for out in op.outputs) and not leading.isdisjoint(_reads(op)):
-                leading.update(op.outputs)
-    return leading
-
-
-def _reads(op: Operator) -> set[Variable]:
-    """The values that an Operator or its Blocks read."""
-    found = set(op.inputs)
-    return found.union(*(block.captures() for block in op.blocks))
+    return paths
 
 
 def _require_as_now(
@@ -221,7 +224,7 @@ def _require_shown(session: Session, roots: list[Variable], goals: set[Variable]
 
 def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
     """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
-    mine = [op for op in paths.through if op.outputs and not leading.isdisjoint(op.outputs)]
+    mine = paths.run(leading)
     for op in mine:
         if op in session.graph.used_up and not _keeps_nothing(op):
             raise _second(session, session.graph.used_up[op])
@@ -278,9 +281,13 @@ def _keeps_nothing(op: Operator) -> bool:
 
 
 def emit(
-    session: Session, starts: Roots, wanted: list[torch.Tensor], certain: list[bool], attrs: dict[str, Any]
-) -> list[Any]:
-    """Record the gradients of ``starts`` by ``wanted``; one that is not ``certain`` is a tensor or None."""
+    session: Session, starts: Roots, wanted: list[torch.Tensor], certain: list[bool], attrs: dict[str, Any],
+    needs: list[Flag] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Record the gradients of ``starts`` by ``wanted``; one that is not ``certain`` is a tensor or None.
+
+    ``needs``: whether each needs a gradient itself; if not said, none does.
+    """
     given = [grad for _, grad in starts]
     operands: list[Operand] = [
         [session.read(root) for root, _ in starts],
@@ -293,24 +300,25 @@ def emit(
         "gradients", operands, types=[session.type_of(session.fake(tensor)) for tensor in wanted], attrs=attrs
     )
     results: list[Any] = []
-    for tensor, var, sure in zip(wanted, made, certain):
+    for index, (tensor, var, sure) in enumerate(zip(wanted, made, certain)):
         type_ = session.type_of(session.fake(tensor))
         if attrs["allow_unused"] and sure and not attrs["materialize_grads"]:
-            (var,) = session.emit("grad.required", [var], types=[type_])
-        needs = attrs["create_graph"] and torch.is_grad_enabled()
+            (var,) = session.emit("grad.required", [var, index], types=[type_])
+        mine = False if needs is None else needs[index]
         if sure:
-            results.append(_result(session, tensor, var, needs))
+            results.append(_result(session, tensor, var, mine))
             continue
         (none,) = session.emit("scalar.is_none", [var])
         there = session.emit("grad.contiguous", [var], types=[type_])[0]
         selector = session.scalar("select", scalars.wrap(none), 1, 0)
-        results.append(Choice(selector, (_result(session, tensor, there, needs), None)))
+        results.append(Choice(selector, (_result(session, tensor, there, mine), None)))
     return results
 
 
-def _result(session: Session, tensor: torch.Tensor, var: Variable, needs: bool) -> torch.Tensor:
+def _result(session: Session, tensor: torch.Tensor, var: Variable, needs: Flag) -> torch.Tensor:
     fake = session.clone_meta(session.fake(tensor), shape=session.fake(tensor).shape)
-    session.fresh(fake, var, requires_grad=needs, layout_known=False)
+    session.fresh(fake, var, requires_grad=needs is not False, layout_known=False)
+    session.info(fake).grad_in_some_runs = needs is None
     session.info(fake).cached, session.info(fake).cached_for = var, var
     return fake
 

@@ -11,6 +11,7 @@ name is a string that goes with the tensor through the construct, recorded only 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -65,6 +66,31 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     name = names.of_tensor(tensor, info, var)
     (needed,) = session.emit("grad.needed", [var])
     return session.emit("grad.named", [var, name, needed])[0]
+
+
+def on_stand_ins(session: Session, op: Operator, ask: Callable[[list[Any], dict[Variable, Any]], bool]) -> bool | None:
+    """What ``ask`` says of an Operator's results and operands: it runs once, under torch's autograd, on values like its
+    own. None where it has Blocks, or does not run on such values."""
+    if op.blocks or not _is_aten(op):
+        return None
+    names = _Names(session)
+
+    def run(size: int, real: bool) -> bool:
+        stand_ins: dict[Variable, Any] = {}
+
+        def stand_in(var: Variable) -> Any:
+            if var not in stand_ins:
+                stand_ins[var] = names._stand_in(var, size, real, False)
+            return stand_ins[var]
+
+        return ask(_results(op, stand_in), stand_ins)
+
+    autocast = session.outside.autocast if op.autocast is None else op.autocast
+    for real in (False, True):
+        for size in _SIZES if names._open(op) else _SIZES[:1]:
+            with contextlib.suppress(Exception):  # whatever the operator says of such values
+                return torch_internals.under_autograd(partial(run, size, real), names._grad(op), autocast)
+    return None
 
 
 class _Unknown(Exception):
@@ -448,4 +474,4 @@ def _said(op: Operator) -> str:
     return names.get(op.name, "a list that grows" if op.name.startswith("array.") else op.name)
 
 
-__all__ = ["finish", "loop_recorded", "shown"]
+__all__ = ["finish", "loop_recorded", "on_stand_ins", "shown"]
