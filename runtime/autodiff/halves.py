@@ -119,7 +119,7 @@ class Halves:
         """Results that are views of what a stage gives."""
         for position, (view, take) in self.views.items():
             if view.stage == stage:
-                given = [run.values[index] for index in (view.base, *view.numbers)]
+                given = [run.values[index] for index in (view.base, *view.others)]
                 run.passed[position] = run.values[position]
                 (run.values[position],) = take.run(given, [])
 
