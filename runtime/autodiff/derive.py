@@ -113,7 +113,7 @@ def derive(
     if shown(program, skip):
         raise NotDifferentiable("a result that may be a view on a path")
     ancestral = ancestors(program, skip)
-    skip = frozenset(skip) - ancestral
+    skip = [position for position in skip if position not in ancestral]
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))

@@ -64,7 +64,8 @@ def chains(
     for result in results:
         ops: list[Operator] = []
         base = result
-        while (op := producers.get(base)) is not None and (source := _viewed(op, result in known)) and is_active(source):
+        sure = result in known
+        while (op := producers.get(base)) is not None and (source := _viewed(op, sure)) and is_active(source):
             ops.insert(0, op)
             base = source
             if base in results:
