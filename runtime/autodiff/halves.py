@@ -251,6 +251,7 @@ class _Call:
     versions: list[Any] = field(default_factory=list)
 
 
+@torch_internals.hooks_hear_gradients_only
 class ProgramNode(torch.autograd.Function):
     """The node of one stage: its part of the forward half now, its backward half when autograd asks."""
 
