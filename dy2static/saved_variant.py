@@ -243,7 +243,9 @@ def _check_repeatable(traced: Traced) -> None:
     """A Program that changes what it was traced for would be another one at the next call."""
     for effect in traced.effects:
         place = effect.place
-        if effect.path is not None or (place.kind == "attribute" and isinstance(place.get(), torch.Tensor)):
+        if effect.path is not None or effect.target is not None:  # an argument's, or refused
+            continue
+        if place.kind == "attribute" and isinstance(place.get(), torch.Tensor):
             continue
         if _guard_on(place, traced.guards) is not None:
             why = "and reads it as a Python value that was fixed when it was traced"

@@ -20,7 +20,7 @@ from runtime.autodiff.memory_reads import of_memory, shown
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
 from runtime.autodiff.tape import Grad, Grads, Segment, Tape
-from runtime.autodiff.view_results import ViewResult, chains
+from runtime.autodiff.view_results import ViewResult, ancestors, chains, unwritten_arguments
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.passes.dead_code import does_more, remove_dead
@@ -60,7 +60,7 @@ class Derivative:
     def kept(self) -> frozenset[int]:
         """Positions of the forward yields that nothing but backward halves read."""
         read = {leaf for stage in self.stages for leaf in stage.leaves}.union(self.flags.values())
-        read.update(one for view in self.views.values() for one in (view.base, *view.numbers))
+        read.update(one for view in self.views.values() for one in (view.base, *view.others))
         kept = {place for stage in self.stages for place in stage.residuals}
         return frozenset(place for place in kept - read if place >= self.results)
 
@@ -112,6 +112,8 @@ def derive(
         raise NotDifferentiable("as_strided of what a branch or loop may give")
     if shown(program, skip):
         raise NotDifferentiable("a result that may be a view on a path")
+    ancestral = ancestors(program, skip)
+    skip = [position for position in skip if position not in ancestral]
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))
@@ -137,7 +139,10 @@ def derive(
         places: dict[Variable, int] = {}
         written = {write.index for write in program.writes}
         pairs = [(index, program.block.yields[index]) for index in differentiable]
-        viewed = chains(program.block, {old for index, old in pairs if index not in written}, forward.is_active)
+        unwritten = unwritten_arguments(program)
+        viewed = chains(
+            program.block, {old for index, old in pairs if index not in written}, forward.is_active, unwritten,
+            {old for index, old in pairs if index in ancestral})
         views: dict[int, ViewResult] = {}
         through = passed_through(program, {old for _, old in pairs}) if tape.cuts else {}
         passed = {var for found in through.values() for var in found}
@@ -146,7 +151,8 @@ def derive(
             """Where the forward half yields a value: a result, or one that it yields besides."""
             if old not in places:
                 places[old] = len(yields)
-                stages[forward.stage.get(old, 0)].append((old, len(yields)))
+                if old not in unwritten:
+                    stages[forward.stage.get(old, 0)].append((old, len(yields)))
                 yields.append(value(old))
             return places[old]
 
@@ -157,9 +163,9 @@ def derive(
         for old in sorted(viewed, key=[out for op in program.block.ops for out in op.outputs].index):
             chain = viewed[old]
             base = place(chain.base, forward.result)
-            numbers = list(range(len(yields), len(yields) + len(chain.numbers())))
-            yields += [session.operand(forward.plain(number)) for number in chain.numbers()]
-            made_view = ViewResult(chain.program(program.name), base, numbers, forward.stage.get(chain.base, 0))
+            others = list(range(len(yields), len(yields) + len(chain.others())))
+            yields += [session.operand(forward.plain(other)) for other in chain.others()]
+            made_view = ViewResult(chain.program(program.name), base, others, forward.stage.get(chain.base, 0))
             for index in (index for index, one in pairs if one is old):
                 views[index] = made_view
                 if old not in passed:

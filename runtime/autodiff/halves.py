@@ -119,7 +119,7 @@ class Halves:
         """Results that are views of what a stage gives."""
         for position, (view, take) in self.views.items():
             if view.stage == stage:
-                given = [run.values[index] for index in (view.base, *view.numbers)]
+                given = [run.values[index] for index in (view.base, *view.others)]
                 run.passed[position] = run.values[position]
                 (run.values[position],) = take.run(given, [])
 
@@ -251,6 +251,7 @@ class _Call:
     versions: list[Any] = field(default_factory=list)
 
 
+@torch_internals.hooks_hear_gradients_only
 class ProgramNode(torch.autograd.Function):
     """The node of one stage: its part of the forward half now, its backward half when autograd asks."""
 

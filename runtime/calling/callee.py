@@ -84,6 +84,8 @@ class Callee:
         self._write(targets, values)
         self._take_views(targets, values)
         for position in self.loose:
+            if position in self.views:
+                continue
             values[position] = _attached(values[position], [*inputs, *params])
         for effect in stores:
             if effect.placed:
@@ -102,12 +104,21 @@ class Callee:
         """Views of the caller's tensors, and the same ones where a list that grew holds what they are."""
         anew: dict[int, tuple[Any, Any]] = {}
         for position, view in self.views.items():
+            if self._is_ancestor(view, values[position]):
+                continue
             made = taken(targets[view.source], view.steps)
             anew[id(values[position])] = (values[position], made)
             values[position] = made
         for position, value in enumerate(values):
             if anew and isinstance(value, (list, tuple)) and position not in self.views:
                 values[position] = [anew.get(id(item), (item, item))[1] for item in value]
+
+    def _is_ancestor(self, view: View, value: Any) -> bool:
+        """Whether the run has taken a view of the caller's tensor itself, so that other results are computed from it:
+        the content of that tensor is the same after the run."""
+        if not view.steps or not value.requires_grad:
+            return False
+        return value._is_view() and not any(write.target is view.source for write in self.program.writes)
 
     def _call_for_rows(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect]

@@ -77,6 +77,11 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             if (item := build(held)) is not MISSING:
                 setattr(made, name, item)
         return made
+    if tree.kind == "retaining":
+        made = built[id(tree)] = build(tree.fields[0][1])
+        if build(tree.fields[1][1]):
+            made.retain_grad()
+        return made
     if tree.kind in ("numpy array", "numpy scalar"):
         array = build(tree.fields[0][1]).detach().numpy()
         return array[()].copy() if tree.kind == "numpy scalar" else array

@@ -147,6 +147,12 @@ def _check_array(record: Record) -> str:
     return "" if held else "that is not of one tensor"
 
 
+def _check_retaining(record: Record) -> str:
+    fields = dict(record.fields)
+    held = [*fields] == ["tensor", "flag"] and isinstance(fields["tensor"], (Leaf, Record))
+    return "" if held and isinstance(fields["flag"], (bool, Leaf)) else "that is not of a tensor and a flag"
+
+
 def check_record(record: Record, objects: Mapping[str, Any]) -> str:
     """What is wrong with a record of an output tree, "" if nothing is."""
     if record.kind in KEYED:
@@ -272,6 +278,7 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     "known": lambda record: "" if [name for name, _ in record.fields] == ["value"] else "without a value",
     "size": lambda record: "",
     "numpy array": lambda record: _check_array(record), "numpy scalar": lambda record: _check_array(record),
+    "retaining": lambda record: _check_retaining(record),
     "set": lambda record: "",
     "frozenset": lambda record: "",
     "deque": _check_deque,

@@ -162,6 +162,7 @@ from runtime.torch_internals.real_calls import (
     real_results,
     type_error,
 )
+from runtime.torch_internals.result_hooks import hooks_hear_gradients_only
 from runtime.torch_internals.schemas import (
     kernel_numbers,
     names_at,
@@ -207,6 +208,7 @@ __all__ = [
     "PARAMETER",
     "PLAIN_APPLY", "apply_takes_keywords",
     "cpu_library",
+    "hooks_hear_gradients_only",
     "is_plain_cuda_memory",
     "is_plain_memory",
     "is_profiled",

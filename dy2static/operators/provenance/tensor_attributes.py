@@ -57,6 +57,8 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
         return eager_class(tensor)
     if name == "grad":
         return leaf_gradients.read(session, tensor)
+    if name == hung.RETAINS:
+        return leaf_gradients.retains(session, tensor)
     if not torch_internals.is_fake(tensor):
         return _of_real(session, tensor, name)
     if name in _OF_THE_OBJECT:

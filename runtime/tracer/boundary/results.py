@@ -204,11 +204,15 @@ class Outputs:
         alone = self._yielded.setdefault(var, (value, bool(names)))
         if (names or alone[1]) and alone[0] is not value:
             hung.require_none(session, value if names else alone[0], "is another name for a result, and leaves")
-        if any(hung.names(session, one) for one, _ in session.objects.hung.values()):
+        if any(hung.names(session, one) for one in hung.holders(session)):
             for storage in hung.others(session, value):
-                for one, _ in list(session.objects.hung.values()):
+                for one in hung.holders(session):
                     if one is value or session.info(one).storage is storage:
                         hung.require_none(session, one, "is another one on some path, and leaves the function")
+        if hung.RETAINS in names:
+            names.remove(hung.RETAINS)
+            flag = self.tree(hung.retains(session, value))
+            tree = Record("retaining", "", (("tensor", tree), ("flag", flag)))
         if not names:
             return tree
         self._around.append(value)

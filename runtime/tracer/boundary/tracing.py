@@ -34,7 +34,7 @@ from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
 from runtime.tracer.recording.interceptor import Interceptor
-from runtime.tracer.recording.leaf_gradients import Gradient
+from runtime.tracer.recording.leaf_gradients import Gradient, Retaining
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
@@ -332,7 +332,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     effects = []
     for place, old in _stores(session):
         external = session.objects.externals.get(id(place.owner))
-        whose = place.owner.tensor if isinstance(place.owner, Gradient) else place.owner
+        whose = place.owner.tensor if isinstance(place.owner, (Gradient, Retaining)) else place.owner
         target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
         if whose is not place.owner and target is None:  # of a tensor made inside
             continue

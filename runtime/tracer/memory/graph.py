@@ -22,6 +22,8 @@ class Graph(SessionPart):
 
     gradients: dict[int, Any] = state(ITEMS, dict)  # what they hold has a place in the journal
     """What stands for the ``.grad`` of tensors, by identity (see ``recording/leaf_gradients``)."""
+    retaining: dict[int, Any] = state(ITEMS, dict)  # likewise
+    """By identity of tensors: what stands for those on which ``retain_grad()`` was called (``leaf_gradients``)."""
     used_up: dict[Operator, Location | None] = state(ITEMS, dict)
     """Operators through which a gradient was taken that did not retain the graph, and where."""
     made_leaves: bool = state(VALUE, False)

@@ -1,4 +1,4 @@
-"""What users hang on tensors (``y.note = 3``), and what a trace asked the caller's tensors."""
+"""What users hang on tensors (``y.note = 3``, ``y.retain_grad()``), and what a trace asked the caller's tensors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Question = tuple[str, Callable[[torch.Tensor], Any], Any]
 """What was asked of an argument, how to ask it again, and the answer that the Program rests on."""
 
+RETAINS = "retains_grad"
+"""The attribute that ``retain_grad()`` sets; what stands for the tensor has it (``leaf_gradients.Retaining``)."""
+
 
 def note(session: Session, tensor: torch.Tensor, name: str) -> None:
     """Call before an attribute is hung on a tensor of the trace, or taken off."""
@@ -28,7 +31,7 @@ def note(session: Session, tensor: torch.Tensor, name: str) -> None:
 
 
 def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
-    """Whether something hangs on a tensor of the trace under a name."""
+    """Whether something of the user's hangs on a tensor of the trace under a name."""
     found = session.objects.hung.get(id(tensor))
     return found is not None and name in found[1] and name in tensor.__dict__
 
@@ -36,7 +39,20 @@ def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
 def names(session: Session, tensor: torch.Tensor) -> list[str]:
     """What hangs on a tensor of the trace."""
     found = session.objects.hung.get(id(tensor))
-    return sorted(name for name in found[1] if name in tensor.__dict__) if found is not None else []
+    users = sorted(name for name in found[1] if name in tensor.__dict__) if found is not None else []
+    return [*users, RETAINS] if retains(session, tensor) is not False else users
+
+
+def holders(session: Session) -> list[torch.Tensor]:
+    """The tensors of the trace on which something hangs, or did."""
+    retaining = [one.tensor for one in session.graph.retaining.values() if one.retains_grad is not False]
+    return [*(tensor for tensor, _ in session.objects.hung.values()), *retaining]
+
+
+def retains(session: Session, tensor: torch.Tensor) -> Any:
+    """Whether the trace asked a tensor to retain its gradient: a bool, or a staged one."""
+    found = session.graph.retaining.get(id(tensor))
+    return False if found is None else found.retains_grad
 
 
 def noted(session: Session, tensor: torch.Tensor) -> set[str]:
@@ -69,7 +85,7 @@ def require_sole(session: Session, tensor: torch.Tensor, name: str, writes: bool
     storages = others(session, tensor)
     if not storages:
         return
-    hangs = writes or any(name in names(session, one) for one, _ in session.objects.hung.values() if one is not tensor)
+    hangs = writes or any(name in names(session, one) for one in holders(session) if one is not tensor)
     for storage in storages:
         origin = storage.origin
         real = session.inputs.real(origin) if origin is not None else None
@@ -102,6 +118,9 @@ def require_none(session: Session, tensor: torch.Tensor, what: str) -> None:
         TraceError: D2S245.
     """
     found = names(session, tensor)
+    if found == [RETAINS]:
+        raise session.error(f"a tensor whose gradient is retained {what}", code="D2S245",
+                            hint="Call retain_grad() after it, or outside the converted function.")
     if found:
         raise session.error(f"a tensor with the attribute '{found[0]}' {what}", code="D2S245",
                             hint="Keep the value beside the tensor, in a tuple or an object.")
@@ -192,5 +211,6 @@ def same(answer: Any, before: Any) -> bool:
     return answer is before or (type(answer) is type(before) and bool(answer == before))
 
 
-__all__ = ["Question", "ask", "ask_class", "ask_memory", "has", "is_tracers", "names", "note", "noted", "others",
-           "question", "require_certain", "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip
+__all__ = ["RETAINS", "Question", "ask", "ask_class", "ask_memory", "has", "holders", "is_tracers", "names", "note",
+           "noted", "others", "question", "require_certain", "require_none", "require_sole", "retains", "same",
+           "was_taken_off"]  # fmt: skip

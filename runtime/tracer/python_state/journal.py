@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.tracer.ambient import module_slots, objects
@@ -216,6 +218,9 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     slot = module_slots.to_fill(owner, name)
     if slot is not None:
         slot[name] = value
+    elif name == "retains_grad" and isinstance(owner, torch.Tensor):  # never taken back
+        if value:
+            owner.retain_grad()
     elif isinstance(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
         _plain(owner, "__setattr__")(owner, name, value)
     else:

@@ -44,7 +44,7 @@ def backward(
     roots = gradients.roots(session, tensors, grad_tensors)
     if inputs is None:
         session.inputs.require_decided()
-        wanted = [*_leaves(session), *(one.tensor for one in list(session.graph.gradients.values()) if one.retained)]
+        wanted = [*_leaves(session), *leaf_gradients.retained(session)]
     else:
         wanted = gradients.tensors(session, inputs, "inputs")
         for tensor in wanted:

@@ -268,8 +268,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
             return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):
             return self._history(tensor)
-        if attribute == "grad":
-            return self._gradient(tensor)
+        if attribute in ("grad", hung.RETAINS):
+            return self._gradient(tensor, attribute)
         if attribute == "data":
             return self._detach(attribute, func, args, {})
         if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
@@ -310,14 +310,15 @@ class Interceptor(torch_internals.TorchFunctionMode):
                                 "converted", code="D2S213", hint="Ask outside the converted function.")
         return History(session)
 
-    def _gradient(self, tensor: torch.Tensor) -> Any:
-        """``grad``, for code that is not converted: that cannot ask what is a tensor on some paths only.
+    def _gradient(self, tensor: torch.Tensor, attribute: str) -> Any:
+        """``grad`` and ``retains_grad``, for code that is not converted: that cannot ask what depends on the path.
 
         Raises:
             TraceError: D2S212.
         """
-        found = leaf_gradients.read(self.session, tensor)
-        if isinstance(found, Choice):
+        ask = leaf_gradients.read if attribute == "grad" else leaf_gradients.retains
+        found = ask(self.session, tensor)
+        if isinstance(found, (Choice, Staged)):
             raise self.session.undecidable()
         return found
 

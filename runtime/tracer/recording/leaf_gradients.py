@@ -1,4 +1,5 @@
-"""``tensor.grad`` inside a trace: what stands there, what a store puts there, what ``backward()`` adds.
+"""``tensor.grad`` inside a trace: what stands there, what a store puts there, what ``backward()`` adds; and whether a
+tensor that is no leaf is to keep one (``retain_grad``).
 
     p.grad = None          a store like that to any attribute: journaled, joined where paths meet, done at each run
     p.grad                 what was stored, or the caller's tensor that hangs there, which each call looks up anew
@@ -33,10 +34,16 @@ class Gradient:
 
     def __init__(self, tensor: torch.Tensor, grad: Any) -> None:
         self.tensor, self.grad = tensor, grad
-        self.retained = False
-        """Whether ``retain_grad()`` asked for the gradient of a tensor that is no leaf."""
         self.placed: torch.Tensor | None = None
         """What the end of a backward pass put there, which is no view, whatever the formula gave."""
+
+
+class Retaining:
+    """What stands for a tensor on which ``retain_grad()`` was called; ``retains_grad``: whether on the path taken."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.retains_grad: Any = False
 
 
 class _Place:
@@ -220,10 +227,53 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
 
     Raises:
         RuntimeError: The tensor needs no gradient.
+        TraceError: D2S245, it is another one on some path.
     """
     raise_where(session, unneeded([session.info(tensor)]),
                 RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
-    of(session, tensor).retained = True
+    tensor = session.itself(tensor)
+    if torch_internals.is_fake(tensor):
+        hung.require_sole(session, tensor, hung.RETAINS, writes=True)
+    else:
+        session.inputs.lift(tensor)
+    place = session.graph.retaining.get(id(tensor))
+    if place is None:
+        place = session.graph.retaining[id(tensor)] = Retaining(tensor)
+        session.objects.externals[id(place)] = (place, None)
+    session.journal.note_attribute(place, hung.RETAINS)
+    place.retains_grad = True
+
+
+def retains(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.retains_grad``: True, False, or a staged bool where the path decides.
+
+    Raises:
+        TraceError: D2S245, the tensor is another one on some path.
+    """
+    tensor = session.itself(tensor)
+    asked = hung.retains(session, tensor)
+    if not torch_internals.is_fake(tensor):
+        return tensor.retains_grad if tensor.is_leaf or asked is False else asked
+    before = hung.ask(session, tensor, hung.RETAINS, lambda real: real.retains_grad)
+    if before is MISSING:
+        hung.require_sole(session, tensor, hung.RETAINS, writes=False)
+        return asked
+    if before or asked is False:
+        return before
+    return not hung.ask(session, tensor, "is_leaf", lambda real: real.is_leaf) and asked
+
+
+def retained(session: Session) -> list[torch.Tensor]:
+    """The tensors whose gradient a ``backward()`` is to keep although they are no leaves.
+
+    Raises:
+        TraceError: D2S213, the path decides.
+    """
+    found = [one for one in session.graph.retaining.values() if one.retains_grad is not False]
+    if any(one.retains_grad is not True for one in found):
+        raise session.error("retain_grad() was called on some paths only, before a backward()", code="D2S213",
+                            hint="Call it on every path.")
+    return [one.tensor for one in found]
 
 
 def require_none(session: Session, tensor: torch.Tensor) -> None:
@@ -238,4 +288,5 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
                             hint="Return the gradient beside it, and a .detach() of the tensor.")
 
 
-__all__ = ["Gradient", "accumulate", "of", "read", "register", "require_none", "retain", "write"]
+__all__ = ["Gradient", "Retaining", "accumulate", "of", "read", "register", "require_none", "retain", "retained",
+           "retains", "write"]  # fmt: skip
