@@ -144,6 +144,7 @@ from runtime.torch_internals.operators import (
     is_composite,
     may_go,
     node_of,
+    overload_of,
     overwrites_saved,
     parse_to,
     raw_call,
@@ -349,6 +350,7 @@ __all__ = [
     "without_autocast_cache",
     "without_formula",
     "unprofiled",
+    "overload_of",
     "writes_unseen",
 ]
 
