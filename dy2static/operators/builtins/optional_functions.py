@@ -80,7 +80,9 @@ def settled(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return distribute(session, reverse, lambda option: run(args, {**kwargs, "reverse": option}))
     paths = [functools.partial(run, args, {**kwargs, "reverse": flag}) for flag in (True, False)]
     flag = truth_of(session, call(operator.index, reverse))
-    return tracer_cond.cond(session, flag, *paths, NO_NAMES) if isinstance(flag, Staged) else paths[not flag]()
+    if not isinstance(flag, Staged):
+        return paths[not flag]()
+    return tracer_cond.cond(session, flag, paths[0], paths[1], NO_NAMES)
 
 
 def _is_sort(f: Any) -> bool:

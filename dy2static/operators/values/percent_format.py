@@ -132,12 +132,12 @@ def _starred(session: Session, found: re.Match[str], stars: dict[int, Any], valu
             str(max(int(star), 0)))
     if 3 not in stars:
         return _field(flags, width, precision, kind, value)
-    star = call(int, stars[3])
-    if not isinstance(star, Staged):
-        return _field(flags + "-" if star < 0 else flags, str(abs(star)), precision, kind, value)
+    told: Any = call(int, stars[3])
+    if not any_staged([told]):
+        return _field(flags + "-" if told < 0 else flags, str(abs(told)), precision, kind, value)
     return tracer_cond.cond(
-        session, star < 0, lambda: _field(flags + "-", session.scalar("str", -star), precision, kind, value),
-        lambda: _field(flags, session.scalar("str", star), precision, kind, value), NO_NAMES)
+        session, told < 0, lambda: _field(flags + "-", session.scalar("str", -told), precision, kind, value),
+        lambda: _field(flags, session.scalar("str", told), precision, kind, value), NO_NAMES)
 
 
 def _field(flags: str, width: Any, precision: Any, kind: str, value: Any) -> Any:
