@@ -146,6 +146,7 @@ from runtime.torch_internals.operators import (
     is_composite,
     may_go,
     node_of,
+    overload_of,
     overwrites_saved,
     parse_to,
     raw_call,
@@ -355,6 +356,7 @@ __all__ = [
     "without_formula",
     "unprofiled",
     "unused_gradient",
+    "overload_of",
     "writes_unseen",
 ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._library.custom_ops import _maybe_get_opdef
+from torch._library.custom_ops import CustomOpDef, _maybe_get_opdef
 from torch.utils._python_dispatch import _disable_current_modes
 
 from runtime.torch_internals.fakes import strides_of
@@ -81,6 +81,11 @@ def without_formula(overload: Any) -> bool:
     kernel, if that calls PyTorch."""
     keys = (_Key.CompositeImplicitAutograd, _Key.Autograd, _Key.AutogradCPU, _Key.AutogradCUDA, _Key.AutogradOther)
     return overload.namespace != "aten" and not any(map(overload.has_kernel_for_dispatch_key, keys))
+
+
+def overload_of(f: Any) -> Any:
+    """The operator that an object stands for which ``torch.library.custom_op`` gave; None for anything else."""
+    return f._opoverload if isinstance(f, CustomOpDef) else None
 
 
 def writes_unseen(overload: Any) -> bool:

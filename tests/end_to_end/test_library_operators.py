@@ -45,6 +45,8 @@ define("own_autograd", ONE, "CPU", torch.sin, torch.empty_like)
 LIBRARY.impl("own_autograd", lambda x: torch.cos(x) * x, "Autograd")
 define("view", "(Tensor(a) x) -> Tensor(a)", "CompositeExplicitAutograd", lambda x: x.t())
 define("implicit_view", "(Tensor(a) x) -> Tensor(a)", "CompositeImplicitAutograd", lambda x: x.t())
+define("without_first", "(Tensor(a) x) -> Tensor(a)", "CompositeExplicitAutograd", lambda x: x[1:])
+define("apart", "(Tensor(a) x) -> (Tensor(a), Tensor)", "CompositeExplicitAutograd", lambda x: (x[1:], x[:1].clone()))
 define("two", "(Tensor x) -> (Tensor, Tensor)", "CompositeImplicitAutograd", lambda x: (x * 2, x + 1))
 define("by_size", ONE, "CompositeImplicitAutograd", lambda x: x.sin() if x.shape[0] > 2 else x.cos())
 define("product", ONE, "CompositeExplicitAutograd", lambda x: x @ x, lambda x: x.new_empty(x.shape))
@@ -88,6 +90,12 @@ def adds(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return y * 2
 
 
+@custom_op("test_library_operators::by_numbers", mutates_args=())
+def by_numbers(x: torch.Tensor, factor: float, flag: bool = True, count: int = 1) -> torch.Tensor:
+    return x * factor + count if flag else x - count
+
+
+by_numbers.register_fake(lambda x, factor, flag=True, count=1: torch.empty_like(x))
 plain.register_fake(torch.empty_like)
 with_formula.register_fake(torch.empty_like)
 adds.register_fake(lambda x, y: torch.empty_like(y))
@@ -263,3 +271,34 @@ def test_kernels_that_apply_functions_and_modules(name: str, grad: bool) -> None
 
     values = ([3.2, -1.0], [0.1, 0.2], [-5.0, 1.0])
     check(program, *((torch.tensor(one, requires_grad=name == "python"),) for one in values))
+
+
+def test_results_are_views_for_each_size() -> None:
+    """Torch cannot tell what such a kernel gives for a size that is not known: each size has a Program."""
+
+    def written_before(x: torch.Tensor) -> Any:
+        y = x.clone()
+        view = OPS.without_first(y)
+        y.mul_(2)
+        return view
+
+    def written_after(x: torch.Tensor) -> Any:
+        y = x.clone()
+        view, first = OPS.apart(y)
+        if x.sum() > 4:
+            view.mul_(2)
+        return y, view, first
+
+    for function in (written_before, written_after):
+        check(function, *([torch.ones(size)] for size in (3, 5, 7)))
+
+
+def test_an_operator_is_called_as_an_object_with_numbers_of_the_run() -> None:
+    def function(x: torch.Tensor) -> Any:
+        y = x.detach()
+        total = x.detach().sum()
+        first = by_numbers(y, total.item())
+        second = by_numbers(y, 2.0, flag=bool(total > 0), count=int(total))
+        return first, second
+
+    check(function, *([torch.ones(3) * sign] for sign in (1, -2)))

@@ -375,13 +375,14 @@ def _later(handler: Any) -> Any:
 
 def _lazy(handler: Any) -> Any:
     """The handler of what takes its items later: which container it then takes them from is asked then."""
-    per_option = _later(handler)
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # which function it is asked for each item
+        per_option = _later(lambda session, iterables, kwargs: handler(session, (*args[:1], *iterables), kwargs))
         given = args[1] if len(args) == 2 else None
         if isinstance(given, Choice) and all(isinstance(one, tuple) or is_container(one) for one in given.options):
             return handler(session, args, kwargs)
-        return per_option(session, args, kwargs)
+        return per_option(session, args[1:], kwargs)
 
     return apply
 

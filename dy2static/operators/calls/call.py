@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import builtins
 import functools
+import operator
 import sys
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from dy2static.breakpoints import end_trace, is_breakpoint, stop_at
 from dy2static.callers import callers
 from dy2static.operators.provenance.observed import done
 from dy2static.operators.shared import frames
-from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.origin import is_made
+from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.values.containers import opened
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -30,10 +34,8 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         end_trace(session)
     if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
         return special(sys._getframe(1), *args, **kwargs)
-    for arg in args:
-        if type(arg) is Unfit:
-            what = f"{_described(f)} argument" if len(args) == 1 else "Value"
-            raise TypeError(f"{what} after * must be an iterable, not {arg.kind}")
+    if any(type(arg) in (Unfit, PerhapsUnfit) for arg in args):
+        args = _with_items(f, args)
     if session is None and not (kwargs and any(type(arg) in (Unfit, Broken) for arg in kwargs.values())):
         caller = frames.local.call
         return f(*args, **kwargs) if caller is None else caller(f, args, kwargs)
@@ -69,6 +71,36 @@ class Unfit:
         self.kind = unasked(value, "kind", f"{cls.__module__}.{cls.__name__}" if is_of_c else cls.__name__)
 
 
+class PerhapsUnfit:
+    """What stands behind a star of a call and is one of several values, of which some have no items."""
+
+    def __init__(self, choice: Choice, fits: Callable[[Any], bool], items: Callable[[Any], Iterable[Any]]) -> None:
+        self.choice = choice
+        self.fits = fits
+        """Whether an option has items."""
+        self._items = items
+
+    def items(self, session: Session, complain: Callable[[Any], NoReturn]) -> Iterable[Any]:
+        """The items of what it is; ``complain`` is called on the paths where that has none."""
+        return self._items(without_unfit(session, self.choice, self.fits, complain))
+
+
+def without_unfit(
+    session: Session, choice: Choice, fits: Callable[[Any], bool], complain: Callable[[Any], NoReturn]
+) -> Any:
+    """What is one of several without the options that do not fit; on their paths, ``complain`` raises in the run.
+
+    A test before it that excludes such an option needs nothing more: its path is never taken then.
+    """
+    unfit = [option for option in choice.options if not fits(option)]
+    if not unfit:
+        return choice
+    if len(unfit) == len(choice.options) and len(set(map(type, unfit))) == 1:
+        complain(unfit[0])  # whichever it is
+    return opened(distribute(
+        session, choice, lambda option: option if fits(option) else complain(option), itself=True, narrows=True))
+
+
 class Broken:
     """What stands behind two stars of a call, and raises a KeyError where it is asked for its keys. Python 3.13 takes
     that for a name that was there already."""
@@ -98,24 +130,62 @@ def _takes_for_double() -> bool:
     return False
 
 
+def is_mapping(value: Any) -> bool:
+    """Whether Python takes a value for a dict after two stars."""
+    return not isinstance(value, _NO_MAPPINGS) and hasattr(value, "keys")
+
+
+_NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, set, frozenset, deque, type(None))
+
+
+def _with_items(f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The positional arguments where what stands behind a star has no items, or may have none."""
+
+    def complain(value: Any) -> NoReturn:
+        what = f"{_described(f)} argument" if len(args) == 1 else "Value"
+        found = value if type(value) is Unfit else Unfit(value)
+        raise TypeError(f"{what} after * must be an iterable, not {found.kind}")
+
+    given: list[Any] = []
+    for arg in args:
+        if type(arg) is Unfit:
+            complain(arg)
+        given += arg.items(current(), complain) if type(arg) is PerhapsUnfit else (arg,)
+    return tuple(given)
+
+
 def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call with the items of such dicts, once for every dict that one of them may be."""
+
+    def complain(value: Any) -> NoReturn:
+        found = value if type(value) is Unfit else Unfit(value)
+        raise TypeError(f"{_described(f)} argument after ** must be a mapping, not {found.kind}")
+
     given: dict[str, Any] = {}
     for place, value in kwargs.items():
         if type(value) is Broken:
             raise value.raised(f)
         if type(value) is Unfit:
-            raise TypeError(f"{_described(f)} argument after ** must be a mapping, not {value.kind}")
+            complain(value)
+        if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):
+            value = without_unfit(session, value, is_mapping, complain)
         if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):
             return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
                 session, f, args, {**kwargs, place: option}))
-        for key, item in value.items() if place.startswith(KEYWORDS) else ((place, value),):
+        for key, item in _items(value) if place.startswith(KEYWORDS) else ((place, value),):
             if not isinstance(key, str):
                 raise TypeError("keywords must be strings")
             if key in given:
                 raise TypeError(f"{_described(f)} got multiple values for keyword argument '{key}'")
             given[key] = item
     return call(f, *args, **given)
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    """The items of what stands behind two stars, as Python asks for them."""
+    if isinstance(value, dict):
+        return value.items()
+    return [(key, call(operator.getitem, value, key)) for key in call(value.keys)]
 
 
 def _described(f: Any) -> str:

@@ -312,6 +312,9 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     original = unasked(f, "_torchdynamo_orig_callable")
     if original is not None:  # what torch.compile was given
         return traced(session, original, args, kwargs)
+    operator = torch_internals.overload_of(f)
+    if operator is not None:
+        return traced(session, operator, args, kwargs)
     if unasked(f, "__name__", "") == "as_subclass":
         for arg in args:
             require_plain(session, arg)

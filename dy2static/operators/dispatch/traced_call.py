@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators.builtins import host_calls, operator_functions, starred
+from dy2static.operators.builtins import host_calls, operator_functions, optional_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, numpy_arrays, starred_call
@@ -113,6 +113,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     of_numpy = numpy_arrays.called(session, f, args, kwargs)
     if of_numpy is not NotImplemented:
         return of_numpy
+    decided = optional_functions.settled(session, f, args, kwargs, functools.partial(_fitted, session, f))
+    if decided is not NotImplemented:
+        return decided
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)

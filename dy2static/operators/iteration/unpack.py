@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2static.operators.calls import boundary, growing
-from dy2static.operators.calls.call import KEYWORDS, Broken, Unfit, call
+from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
@@ -24,7 +23,7 @@ from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_
 from dy2static.operators.iteration.traced_for import as_list
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -113,9 +112,16 @@ def _too_many(session: Session, expected: int, found: Any) -> Any:
 
 def star(value: Any) -> Any:
     """What stands behind a star in a call."""
-    if type(value) in _NO_ITEMS or not (hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")):
+    if not _may_have_items(value):
         return (Unfit(value),)
+    if isinstance(value, Choice) and not all(map(_may_have_items, value.options)):
+        return (PerhapsUnfit(value, _may_have_items, star_of_tuple),)
     return star_of_tuple(value)
+
+
+def _may_have_items(value: Any) -> bool:
+    cls = type(value)
+    return cls not in _NO_ITEMS and (hasattr(cls, "__iter__") or hasattr(cls, "__getitem__"))
 
 
 _NO_ITEMS = (StagedInt, StagedFloat, StagedBool)
@@ -181,15 +187,12 @@ def _keywords(value: Any) -> Any:
     value = opened(value)
     asked_methods.require_items(session, "'**'", [value], is_converted=False)
     note_answers(session, value)
-    options = value.options if isinstance(value, Choice) else (value,)
-    unfit = [one for one in options if isinstance(one, _NO_MAPPINGS) or not hasattr(one, "keys")]
-    if unfit:
-        return {f"{KEYWORDS}{next(_numbers)}": Unfit(unfit[0])}
+    if not isinstance(value, Choice) and not is_mapping(value):
+        return {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
     return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
 
 
 _numbers = itertools.count()
-_NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, set, frozenset, deque, type(None))
 
 
 def star_of_list(value: Any) -> Any:

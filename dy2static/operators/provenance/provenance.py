@@ -189,9 +189,15 @@ def _made_by_others(session: Session, obj: object) -> bool:
         return False
     namespace = unasked(obj, "__dict__")
     return type(namespace) is dict and any(
-        holds_traced(value) and not written(session, Place("attribute", obj, name))
+        not written(session, Place("attribute", obj, name)) and _held_of_trace(session, value)
         for name, value in namespace.items()
     )
+
+
+def _held_of_trace(session: Session, value: Any) -> bool:
+    """Whether a value held one of the trace before anything was stored in it: code that is not converted made it."""
+    with session.journal.as_before(value):
+        return holds_traced(value) and not facts.holds_facts(session, value)
 
 
 def holds_traced(value: Any) -> bool:
@@ -230,25 +236,27 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
         if not torch_internals.is_fake(value):
             note_tensor(session, obj, name, value)
         return value
-    if holds_traced(value) and not facts.holds_facts(session, value):
-        return value
     if place.get() is value and facts.stage(session, place, value):
         return place.get()
-    adopt(session, obj)
-    adopt(session, value)
-    kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
-    session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
+    with session.journal.as_before(value):
+        if holds_traced(value) and not facts.holds_facts(session, value):
+            return value
+        adopt(session, obj)
+        adopt(session, value)
+        kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
+        session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
     return value
 
 
 def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
     """Guard what a descriptor left in an object's ``__dict__`` under its own name: a cached property does."""
-    if isinstance(value, torch.Tensor) or holds_traced(value):
-        return
-    adopt(session, obj)
-    adopt(session, value)
-    session.guards.add((id(obj), name, "held"), f"what '{name}' of a {type(obj).__name__} holds",
-                       lambda: vars(obj).get(name), value)
+    with session.journal.as_before(value):
+        if isinstance(value, torch.Tensor) or holds_traced(value):
+            return
+        adopt(session, obj)
+        adopt(session, value)
+        session.guards.add((id(obj), name, "held"), f"what '{name}' of a {type(obj).__name__} holds",
+                           lambda: vars(obj).get(name), value)
 
 
 def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
@@ -359,7 +367,9 @@ def note_item_read(session: Session, container: Any, key: Any, value: Any) -> No
     """An item of a container from before the trace; of a large one, its guard."""
     if id(container) not in session.objects.externals or written(session, Place("content", container)):
         return
-    if not isinstance(value, torch.Tensor) and not holds_traced(value):
+    with session.journal.as_before(value):
+        if isinstance(value, torch.Tensor) or holds_traced(value):
+            return
         adopt(session, value)
         if len(container) > 256:
             session.guards.add((id(container), "item", repr(key)), f"item {key!r} of a {type(container).__name__}",
@@ -382,12 +392,15 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
-    if holds_traced(value) or facts.stage(session, place, value):
+    if facts.stage(session, place, value):
         return
-    adopt(session, value)
-    if value is os.environ:
-        session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
-    session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value, place)
+    with session.journal.as_before(value):
+        if holds_traced(value) and not facts.holds_facts(session, value):
+            return
+        adopt(session, value)
+        if value is os.environ:
+            session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
+        session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value, place)
 
 
 # -- tensors
@@ -541,7 +554,10 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return
-    if holds_traced(value) or facts.stage(session, place, value):
+    if facts.stage(session, place, value):
         return
-    adopt(session, value)
-    session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value, place)
+    with session.journal.as_before(value):
+        if holds_traced(value) and not facts.holds_facts(session, value):
+            return
+        adopt(session, value)
+        session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value, place)

@@ -1,6 +1,7 @@
 """``"text" % values`` with values that are only known while the Program runs: each field as in an f-string.
 
     "%d of %-5s" % (n, t)   ->   f"{n:d} of {t!s:<5}"
+    "%*d" % (w, n)          ->   f"{n:<{-w}d}" if w < 0 else f"{n:>{w}d}"
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import (
+    NO_NAMES,
     Choice,
+    Session,
     Staged,
     active,
     any_staged,
@@ -26,9 +29,10 @@ from dy2static.operators.shared.staging import (
     spread,
 )
 from dy2static.operators.values.f_string import format_value, fstring
+from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.identities import Identity
 
-_FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
+_FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*|\*)(?:\.(\d+|\*))?([diouxXeEfFgGsra]))")
 
 
 def _tells(value: Any) -> bool:
@@ -61,10 +65,29 @@ def percent(text: str | bytes, values: Any) -> Any:
     if isinstance(text, str):
         fields = [found for found in _FIELD.finditer(text) if found[5]]
         given = _in_order(fields, values, given)
-        if "%" not in _FIELD.sub("", text) and len(fields) == len(given) and all(map(_is_spelled, fields)):
-            return _formatted(text, given)
+        count = sum(1 + len(_stars(found)) for found in fields)
+        if "%" not in _FIELD.sub("", text) and count == len(given) and all(map(_is_spelled, fields)):
+            return _formatted(session, text, given)
     # other fields need Python's own values: a located error
-    return spread(session, values, lambda one: text % one)
+    return spread(session, values, lambda one: _by_python(session, text, one))
+
+
+def _by_python(session: Session, text: str | bytes, values: Any) -> Any:
+    """``text % values``.
+
+    Errors raised: TraceError (D2S210) for a width or precision that Python would take from a staged number.
+    """
+    starred = re.search(r"%[-+ #0]*[\d.]*\*", text if isinstance(text, str) else text.decode("latin-1"))
+    if starred and any(isinstance(one, Staged) for one in (values if isinstance(values, tuple) else (values,))):
+        raise session.error(
+            "a width or precision of '%' (*) stands beside a number or text that is only known while the Program runs",
+            hint="Use an f-string, or write the width into the text.", code="D2S210")
+    return text % values
+
+
+def _stars(found: re.Match[str]) -> list[int]:
+    """The groups of a field that values tell: its width, its precision."""
+    return [group for group in (3, 4) if found[group] == "*"]
 
 
 def _in_order(fields: list[re.Match[str]], values: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -77,13 +100,14 @@ def _in_order(fields: list[re.Match[str]], values: Any, given: tuple[Any, ...]) 
     return tuple(values[name] for name in named)
 
 
-def _formatted(text: str, given: tuple[Any, ...]) -> Any:
+def _formatted(session: Session, text: str, given: tuple[Any, ...]) -> Any:
     parts: list[Any] = []
     end = 0
     remaining = iter(given)
     for found in _FIELD.finditer(text):
         parts.append(text[end:found.start()])
-        parts.append(_field(found, next(remaining)) if found[5] else "%")
+        stars = {group: next(remaining) for group in _stars(found)}
+        parts.append(_starred(session, found, stars, next(remaining)) if found[5] else "%")
         end = found.end()
     return fstring(*(part for part in (*parts, text[end:]) if not isinstance(part, str) or part))
 
@@ -93,24 +117,53 @@ def _is_spelled(found: re.Match[str]) -> bool:
     return not (found[5] in "diouxX" and found[4]) and not (found[5] == "a")
 
 
-def _field(found: re.Match[str], value: Any) -> Any:
+def _starred(session: Session, found: re.Match[str], stars: dict[int, Any], value: Any) -> Any:
+    """The text of a field with the width and precision that ``stars`` tell. A negative width is one on the left."""
+    for group, star in stars.items():
+        if isinstance(star, Choice):
+            return distribute(session, star, lambda option, group=group: _starred(  # type: ignore[misc]
+                session, found, {**stars, group: option}, value))
+        if star.kind not in ("int", "bool") if isinstance(star, Staged) else not isinstance(star, int):
+            raise TypeError("* wants int")
     flags, width, precision, kind = found[2], found[3], found[4], found[5]
-    tail = f".{precision}" if precision else ""
-    side = "<" if "-" in flags else ">" if width else ""
+    if 4 in stars:
+        star = stars[4]
+        precision = session.scalar("str", call(max, call(int, star), 0)) if isinstance(star, Staged) else (
+            str(max(int(star), 0)))
+    if 3 not in stars:
+        return _field(flags, width, precision, kind, value)
+    told: Any = call(int, stars[3])
+    if not any_staged([told]):
+        return _field(flags + "-" if told < 0 else flags, str(abs(told)), precision, kind, value)
+    return tracer_cond.cond(
+        session, told < 0, lambda: _field(flags + "-", session.scalar("str", -told), precision, kind, value),
+        lambda: _field(flags, session.scalar("str", told), precision, kind, value), NO_NAMES)
+
+
+def _field(flags: str, width: Any, precision: Any, kind: str, value: Any) -> Any:
+    """``width`` and ``precision``: digits, or nothing; they may be text that only the run knows."""
+    is_known = not isinstance(width, Staged) and not isinstance(precision, Staged)
+    is_wide = isinstance(width, Staged) or width != ""
+    tail: Any = "" if precision is None else fstring(".", precision)
+    side = "<" if "-" in flags else ">" if is_wide else ""
     if kind in "sr":
-        return format_value(value, kind, side + width + tail)
+        return format_value(value, kind, fstring(side, width, tail))
     if isinstance(value, torch.Tensor):
         if kind in "oxX" and (value.is_floating_point() or value.is_complex()):
             raise TypeError(f"%{kind} format: an integer is required, not {type(value).__name__}")
         value = call(int if kind in "diu" else operator.index if kind in "oxX" else float, value)
     if isinstance(value, Staged) and value.kind == "str":
-        return found[0] % ""  # raises what eager raises
+        return f"%{kind}" % ""  # raises what eager raises
     if kind in "diu":
-        kind, value = "d", call(int, value) if isinstance(value, Staged) else int(found[0] % value)
+        value = call(int, value) if isinstance(value, Staged) else int("%d" % value)  # noqa: UP031
+        kind = "d"
     elif not isinstance(value, Staged):
-        return found[0] % value
+        if is_known:
+            return f"%{flags}{width}{tail}{kind}" % value
+        plain = f"%{kind}" % value  # raises what eager raises
+        value = int(plain, 8 if kind == "o" else 16) if kind in "oxX" else float(value)
     elif kind not in "oxX" and value.kind != "float":
         value = call(float, value)
     sign = "+" if "+" in flags else " " if " " in flags else ""
-    zeros = "0" if "0" in flags and "-" not in flags and width else ""
-    return format_value(value, -1, f"{'' if zeros else side}{sign}{zeros}{width}{tail}{kind}")
+    zeros = "0" if "0" in flags and "-" not in flags and is_wide else ""
+    return format_value(value, -1, fstring("" if zeros else side, sign, zeros, width, tail, kind))

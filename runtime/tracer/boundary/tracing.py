@@ -331,6 +331,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     """Stores to objects of the caller that must happen at each run."""
     effects = []
     for place, old in _stores(session):
+        if place.kind == "item" and Place("content", place.owner) in session.journal.frames[0]:
+            continue  # the number of a fact, in a container that is stored as a whole
         external = session.objects.externals.get(id(place.owner))
         whose = place.owner.tensor if isinstance(place.owner, (Gradient, Retaining)) else place.owner
         target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
@@ -355,7 +357,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
             continue
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:
-            session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
+            with session.journal.as_before(old):
+                session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
             if type(place.owner) is list:
                 session.call.adding.append((Place("added", place.owner), len(old)))
         outputs.location = session.journal.first_stores.get(place)

@@ -7,6 +7,7 @@ like local variables are.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import sys
 import threading
@@ -22,8 +23,9 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.tracer.ambient import module_slots, objects
-from runtime.tracer.ambient.poison import keys_answer
+from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import has_unasked, unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.held import held_in, keys_change
 from runtime.tracer.python_state.shared_items import require_own
 
@@ -434,6 +436,30 @@ class Journal:
                 elif isinstance(value, (list, dict)):
                     yield from value.values() if isinstance(value, dict) else value
 
+    @contextlib.contextmanager
+    def as_before(self, value: Any) -> Iterator[None]:
+        """What the trace stored in the containers that ``value`` leads to is taken back meanwhile.
+
+        What stands at a place to which nothing was stored is from before the trace, whatever was stored in it since;
+        its guard is about what it held then.
+        """
+        stored = self.frames[0]
+        changed: dict[Place, Any] = {}
+        try:
+            while stored:
+                held = (Place("content", one) for one in walk([value], _items, 9) if isinstance(one, _CONTAINERS))
+                more = {place: None for place in held if place in stored and place not in changed}
+                if not more:
+                    break
+                for place in more:
+                    changed[place] = place.get()
+                    if not _is_added_to(place.owner):
+                        place.put_back(stored[place])
+            yield
+        finally:
+            for place, content in reversed(changed.items()):
+                place.put_back(content)
+
     def keep(self, owner: Any) -> None:
         """What was stored to attributes of an object that leaves the trace stays."""
         for frame in self.frames:
@@ -462,3 +488,18 @@ class Journal:
                 code="D2S254",
                 hint="Set it before the branch or loop, or after it.",
             ) from error
+
+
+_CONTAINERS = (list, dict, set, deque)
+
+
+def _items(value: Any) -> Any:
+    if type(value) in (list, tuple, set, frozenset, deque):
+        return value
+    return value.values() if isinstance(value, dict) else ()
+
+
+def _is_added_to(owner: Any) -> bool:
+    """Whether it is a list whose content is no matter, as calls only add to it."""
+    first = owner[0] if type(owner) is list and owner else None
+    return isinstance(first, Poison) and first.whatever_it_is

@@ -112,6 +112,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             if tried is not None:
                 return tried
             raise judged(error) from None
+        if func.namespace != "aten" and not func._schema.is_mutable and aten.returns_alias(func):
+            raise session.error(
+                f"torch cannot tell which part of its argument {_name(func)} gives for sizes that change from call to "
+                "call", code="D2S235",
+                hint="Make the size fixed (InputSpec), or write the operator's shape rule for any size.") from error
         try:
             result = torch_internals.unknown_sizes(
                 session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting

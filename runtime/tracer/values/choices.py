@@ -38,10 +38,13 @@ def unbound_message(name: str, free: bool = False) -> str:
     return f"local variable '{name}' referenced before assignment"
 
 
-def distribute(session: Session, choice: Choice, function: Callable[[Any], Any], *, itself: bool = False) -> Any:
+def distribute(
+    session: Session, choice: Choice, function: Callable[[Any], Any], *, itself: bool = False, narrows: bool = False
+) -> Any:
     """``function(value)`` where the value is one of several at run time: staged for each of them.
 
-    ``itself``: the function is about which object the value is, not about what it holds.
+    ``itself``: the function is about which object the value is, not about what it holds. ``narrows``: it gives back
+    the value or raises, and the result is one of those that are left; otherwise it is ``choice`` again.
     """
     def path(option: Any) -> Callable[[], Any]:
         def run() -> Any:
@@ -61,7 +64,8 @@ def distribute(session: Session, choice: Choice, function: Callable[[Any], Any],
         raise too_many(session, before * len(choice.options))
     session.constructs.paths = before * len(choice.options)
     try:
-        return staging.switch(session, choice.selector, [path(option) for option in choice.options], choice)
+        return staging.switch(session, choice.selector, [path(option) for option in choice.options],
+                              None if narrows else choice)
     finally:
         session.constructs.paths = before
 
