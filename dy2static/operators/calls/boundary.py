@@ -33,7 +33,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
-from dy2static.operators.shared import asked_methods, policy
+from dy2static.operators.shared import asked_methods, module_parts, policy
 from dy2static.operators.shared.asked_methods import SHOWN
 from dy2static.operators.shared.reachable import (
     TOO_MUCH,
@@ -168,14 +168,19 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         values.append(owner)
     if policy.is_torch(f):
         asked_methods.require_modules(session, f, values)
+        values = [value for value in values if not isinstance(value, torch.nn.Module)]  # see ``module_calls``
     if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)) and not hasattr(
             type(f), "cache_parameters"):  # fmt: skip
         values.append(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
     elif takes is Takes.HOLDERS:
-        values = [value for value in values if growing.is_growing(value)]
+        values = [value for value in values if growing.is_growing(value) or _is_open(value)]
     require_none(session, _name(f), values, policy.is_torch(f), _code_of(f, takes))
+
+
+def _is_open(value: Any) -> bool:
+    return isinstance(value, torch.nn.Module) and module_parts.is_open(value)
 
 
 def _code_of(f: Any, takes: Takes) -> Code | None:

@@ -8,7 +8,7 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque, namedtuple
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -31,13 +31,13 @@ from dy2static.operators.provenance.provenance import (
     note_space,
     written,
 )
-from dy2static.operators.shared import settings
+from dy2static.operators.shared import module_parts, settings
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime import torch_internals
-from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
@@ -70,6 +70,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return _of_number(session, obj, name)
     if isinstance(obj, StagedSequence):
         return _of_sequence(session, obj, name)
+    if name in _OF_PARTS and isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session):
+        module_parts.settle(session, obj)
     if name == "__dict__":
         require_settled(session, obj)
         note_space(session, obj, unasked(obj, "__dict__"))
@@ -85,6 +87,7 @@ def read(session: Session, obj: Any, name: str) -> Any:
     return _of_object(session, obj, name)
 
 
+_OF_PARTS = ("__dict__", *module_parts.SLOTS)
 _EMPTY: dict[str, Any] = {
     "range": range(0), "enumerate": enumerate(()), "zip": zip(), "map": map(abs, ()), "reversed": reversed(()),
 }  # fmt: skip
@@ -167,6 +170,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
             raise
     else:
         found = _class_attribute(cls, name)
+        if found is _NOTHING and module_parts.may_be_open(session) and module_parts.has_chosen(obj, name):
+            return module_parts.look(session, obj, name, _kept, functools.partial(_raise_absent, obj, name))
         if isinstance(found, property) and _is_user_function(found.fget):
             note_definition(session, obj, name)
             return _property(session, obj, name, found)
@@ -207,6 +212,15 @@ def default(session: Session, obj: Any, name: str) -> Any:
     elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
         return note_attribute_read(session, obj, name, value)
     return value
+
+
+def _kept(value: Any) -> Any:
+    return value
+
+
+@acts_for_user
+def _raise_absent(obj: Any, name: str) -> NoReturn:
+    raise AttributeError(_no_attribute(obj, name))
 
 
 def _is_in_users_class(cls: type, name: str) -> bool:
@@ -388,6 +402,9 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if row is not None and name in row.heap.columns:
         row.heap.set(session, row.number, name, value)
         return
+    if module_parts.may_be_open(session) and module_parts.registers(obj, name, value):
+        module_parts.per_content(session, [obj], functools.partial(write, session, obj, name, value))
+        return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
@@ -446,6 +463,9 @@ def delete(session: Session, obj: Any, name: str) -> None:
         call(remove, found, obj)
         return
     if user_methods.called(session, obj, "__delattr__", name) is not user_methods.NOT_USERS:
+        return
+    if module_parts.may_be_open(session) and module_parts.deletes(obj, name):
+        module_parts.per_content(session, [obj], functools.partial(delete, session, obj, name))
         return
     note_write(session, obj, name)
     delattr(obj, name)
