@@ -135,6 +135,10 @@ def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
                           itself=True)
     if module_parts.may_be_open(session) and module_parts.has_chosen(obj, name):
         return module_parts.look(session, obj, name, _itself, functools.partial(_itself, default[0]))
+    held = traced_attribute.asked_per_path(session, obj, name)
+    if held is not None:
+        again = functools.partial(_getattr, session, args, kwargs)
+        return traced_attribute.per_path(session, obj, name, held, again)
     held = traced_attribute.missing_on_some_paths(obj, name)
     if held is not None:
         paths = [functools.partial(_itself, default[0] if option is MISSING else option) for option in held.options]
@@ -171,6 +175,10 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return hasattr(obj.python_type, _name(name))
     if module_parts.may_be_open(session) and module_parts.has_chosen(obj, _name(name)):
         return module_parts.look(session, obj, name, lambda value: True, lambda: False)
+    held = traced_attribute.asked_per_path(session, obj, name)
+    if held is not None:
+        again = functools.partial(_hasattr, session, args, kwargs)
+        return traced_attribute.per_path(session, obj, name, held, again)
     held = traced_attribute.missing_on_some_paths(obj, _name(name))
     if held is not None:
         paths = [functools.partial(_itself, option is not MISSING) for option in held.options]

@@ -87,7 +87,9 @@ def is_growing(value: object) -> bool:
 
 def is_several(value: Any) -> bool:
     """Whether a value stands for what a container holds on one of several paths."""
-    return type(value) in (Several, RowKey, RowField)
+    if type(value) in (Several, RowKey, RowField):
+        return True
+    return isinstance(value, dict) and any(map(module_parts.is_unset, dict.values(value)))
 
 
 def is_stand_in(value: Any) -> bool:

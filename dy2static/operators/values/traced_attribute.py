@@ -8,6 +8,7 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque, namedtuple
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -39,6 +40,7 @@ from dy2static.operators.values import modules
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
@@ -126,7 +128,37 @@ def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
     raise AttributeError(f"'{obj.python_name}' object has no attribute '{name}'")
 
 
+def asked_per_path(session: Session, obj: Any, name: str, is_read: bool = False) -> Choice | None:
+    """What an attribute holds that only some paths set, where the class says what the others have: by a method, or by
+    what it has under that name. ``is_read``: a plain value of the class is known without asking per path."""
+    if not session.containers.has_unset or isinstance(obj, type):
+        return None
+    cls = type(obj)
+    found, fallback = _class_attribute(cls, name), _class_attribute(cls, "__getattr__")
+    of_class = found is not _NOTHING and not isinstance(found, types.MemberDescriptorType) and (
+        not is_read or hasattr(type(found), "__get__"))
+    if not of_class and fallback in (_NOTHING, torch.nn.Module.__getattr__) and not _is_user_function(
+            cls.__getattribute__):
+        return None
+    return missing_on_some_paths(obj, name)
+
+
+def per_path(session: Session, obj: Any, name: str, held: Choice, run: Callable[[], Any]) -> Any:
+    """``run()``, once with each of what an attribute may hold, or without the attribute."""
+    def path(option: Any) -> Callable[[], Any]:
+        def with_option() -> Any:
+            session.journal.write(Place("attribute", obj, name), option)
+            return run()
+
+        return with_option
+
+    return staging.switch(session, held.selector, [path(option) for option in held.options], held)
+
+
 def _of_object(session: Session, obj: Any, name: str) -> Any:
+    held = asked_per_path(session, obj, name, is_read=True)
+    if held is not None:
+        return per_path(session, obj, name, held, functools.partial(_of_object, session, obj, name))
     lookup = type(obj).__getattribute__
     if not _is_user_function(lookup) or isinstance(obj, super):
         return default(session, obj, name)
@@ -238,6 +270,8 @@ def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
     if is_plain_lookup and _class_attribute(type(obj), "__getattr__") is _NOTHING:
         return default(session, obj, name)
     value = _looked_up(lookup, obj, name)
+    if module_parts.is_unset(value):
+        return per_path(session, obj, name, value, functools.partial(stored, session, lookup, obj, name))
     found = _class_attribute(type(obj), name)
     if not is_external(session, obj):
         note_of_class(session, type(obj), name)
