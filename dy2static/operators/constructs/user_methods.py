@@ -114,7 +114,7 @@ def _require_settled_operands(session: Session, first: Any, second: Any, a: Any,
 
 
 def says_equal(value: Any) -> bool:
-    """Whether a user's class says what is equal to a value, or Python would read attributes that only some paths set."""
+    """Whether a user's class says what equals a value, or a comparison may read attributes that only some paths set."""
     session = active()
     if session is not None and session.containers.has_unset and namespaces.has_unset(value):
         return True

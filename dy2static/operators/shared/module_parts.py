@@ -3,9 +3,9 @@
     if x.sum() > 0:
         layers.append(nn.Tanh())        len(layers), layers[-1], layers.children(), "1" in layers._modules
 
-Such a dict holds a stand-in for one of several contents, or, of an attribute that some paths stored, an option that means
-"not set". Both are for converted code alone: PyTorch's own methods that read them are converted then, and the options are
-made contents (`settle`) before anybody sees the dict.
+Such a dict holds a stand-in for one of several contents, or, of an attribute that some paths stored, an option that
+means "not set", which is made contents (`settle`) before anybody sees the dict. PyTorch's own code can read neither: it
+runs once for each of the contents (`per_content`).
 """
 
 from __future__ import annotations
@@ -167,32 +167,33 @@ def look(
     return among_slots(SLOTS)
 
 
-def registers(module: Any, name: str, value: Any) -> bool:
-    """Whether a store to an attribute of a module is, or may be, about a dict of which only the run knows the content."""
-    if not has_chosen(module, name):
+def registers(session: Session, module: Any, name: str, *value: Any) -> bool:
+    """Whether a store to an attribute of a module, or a deletion, is about its parts, and the journal has these by the
+    contents of its dicts: an attribute would be joined beside them."""
+    if not may_be_open(session) or not isinstance(module, torch.nn.Module):
         return False
-    if isinstance(value, (torch.nn.Module, torch.nn.Parameter, Choice)) or isinstance(value, torch.nn.Buffer):
-        return True
-    return _may_have(module, name)
+    held = [one for slot in SLOTS if isinstance(one := module.__dict__.get(slot), dict)]
+    noted = session.journal.frames[0]
+    if not any(Place("content", one) in noted or several(one) is not None for one in held):
+        return False
+    return isinstance(value[:1] and value[0], (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer, Choice)) or (
+        any(_may_have(one, name) for one in held))
 
 
-def _may_have(module: torch.nn.Module, name: str) -> bool:
-    todo: list[Any] = [held for slot in SLOTS if (held := module.__dict__.get(slot))]
-    while todo:
-        held = todo.pop()
-        choice = several(held)
-        if choice is not None:
-            todo += choice.options
-        elif name in held:
-            return True
-    return False
+def _may_have(held: dict[str, Any], name: str) -> bool:
+    choice = several(held)
+    return name in held if choice is None else any(_may_have(one, name) for one in choice.options)
 
 
-def deletes(module: Any, name: str) -> bool:
-    """The same of deleting an attribute."""
-    return has_chosen(module, name) and _may_have(module, name)
+def note_parts(session: Session, module: torch.nn.Module, name: str) -> None:
+    """Call before a store or deletion that is about the parts of a module."""
+    for slot in SLOTS:
+        session.journal.note_content(module.__dict__[slot])
+    if name in module.__dict__:
+        session.journal.note_attribute(module, name)
 
 
 __all__ = [
-    "SLOTS", "among", "deletes", "has_chosen", "inside", "is_open", "is_unset", "look", "may_be_open", "per_content", "registers", "settle",
+    "SLOTS", "among", "has_chosen", "inside", "is_open", "is_unset", "look", "may_be_open", "note_parts", "per_content",
+    "registers", "settle",
 ]  # fmt: skip

@@ -55,8 +55,8 @@ def refusal(session: Session, what: str, value: Any, is_whole: bool, names: Iter
     """The located error (D2S254)."""
     name = next(one for one in _unset_of(value) if is_whole or one in names)
     return session.error(
-        f"{what} is not converted and may read the attribute '{name}' of a {type(value).__name__}, which is only set on "
-        "some paths", hint="Set the attribute on every path, or ask for it in converted code: hasattr(), getattr().",
+        f"{what} is not converted and may read the attribute '{name}' of a {type(value).__name__}, which is only set "
+        "on some paths", hint="Set the attribute on every path, or ask for it in converted code: hasattr(), getattr().",
         code="D2S254")
 
 

@@ -65,7 +65,8 @@ def reached(
 ) -> Any:
     """The first value for which ``is_stand_in`` holds, among these and what they hold; None without one.
 
-    ``modules``: attributes of PyTorch's modules count, not only what they have registered. ``code``: functions, classes and methods are followed, too.
+    ``modules``: attributes of PyTorch's modules count, not only what they have registered. ``code``: functions, classes
+    and methods are followed, too.
     """
     values = list(values)
     while True:

@@ -436,13 +436,24 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if row is not None and name in row.heap.columns:
         row.heap.set(session, row.number, name, value)
         return
-    if module_parts.may_be_open(session) and module_parts.registers(obj, name, value):
-        module_parts.per_content(session, [obj], functools.partial(write, session, obj, name, value))
+    if module_parts.registers(session, obj, name, value):
+        module_parts.per_content(session, [obj], functools.partial(_store_part, session, obj, name, value))
         return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
+
+
+def _store_part(session: Session, module: torch.nn.Module, name: str, value: Any) -> None:
+    module_parts.note_parts(session, module, name)
+    if not _replace_in_module(module, name, value):
+        theirs(setattr, module, name, value)
+
+
+def _delete_part(session: Session, module: torch.nn.Module, name: str) -> None:
+    module_parts.note_parts(session, module, name)
+    theirs(delattr, module, name)
 
 
 def _note_stores(session: Session, obj: Any, name: str, method: str) -> None:
@@ -498,8 +509,8 @@ def delete(session: Session, obj: Any, name: str) -> None:
         return
     if user_methods.called(session, obj, "__delattr__", name) is not user_methods.NOT_USERS:
         return
-    if module_parts.may_be_open(session) and module_parts.deletes(obj, name):
-        module_parts.per_content(session, [obj], functools.partial(delete, session, obj, name))
+    if module_parts.registers(session, obj, name):
+        module_parts.per_content(session, [obj], functools.partial(_delete_part, session, obj, name))
         return
     note_write(session, obj, name)
     delattr(obj, name)
