@@ -11,6 +11,7 @@ import torch
 from dy2static.operators.builtins import sequences_in_python
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
+from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.sequence_operators import decides
@@ -29,7 +30,8 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
         return _sorted(session, owner, args, kwargs)
     if name not in ("index", "count", "remove") or kwargs or not args or len(args) > (3 if name == "index" else 1):
         return NOT_DONE
-    if not growing.is_growing(owner) and not any(map(decides, (*owner, *args))):
+    if not growing.is_growing(owner) and not any(map(decides, (*owner, *args))) and not (
+            session.containers.has_unset and any(map(namespaces.has_unset, (*owner, *args)))):
         return NOT_DONE
     if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
         return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which

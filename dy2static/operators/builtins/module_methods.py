@@ -6,6 +6,7 @@ leave tensors of the trace in the module.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.provenance import memo, note_module
+from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from dy2static.operators.values import traced_attribute
 from runtime import torch_internals
@@ -113,7 +115,19 @@ def _lbfgs(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         hint="Call it outside, or use another optimizer of torch.optim.")
 
 
-HANDLERS: list[tuple[Any, Any]] = [
+def _per_content(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The handler, once for each of the contents that the module may have where only the run knows its parts."""
+
+    def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not module_parts.may_be_open(session):
+            return handler(session, args, kwargs)
+        given = [arg for arg in args if isinstance(arg, torch.nn.Module)]
+        return module_parts.per_content(session, given, functools.partial(handler, session, args, kwargs))
+
+    return handle
+
+
+_HANDLERS: list[tuple[Any, Any]] = [
     *((method, _conversion(name, method))
       for name in ("to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "to_empty")
       if (method := getattr(torch.nn.Module, name)) is not None),
@@ -125,3 +139,4 @@ HANDLERS: list[tuple[Any, Any]] = [
     (torch.nn.Module.eval, _eval),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
 ]  # fmt: skip
+HANDLERS: list[tuple[Any, Any]] = [(method, _per_content(handler)) for method, handler in _HANDLERS]

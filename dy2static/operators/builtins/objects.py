@@ -26,6 +26,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
 from dy2static.operators.provenance.provenance import is_external, note_space, written
+from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.policy import is_library
 from dy2static.operators.shared.staging import (
     MISSING,
@@ -132,6 +133,12 @@ def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if isinstance(obj, Choice):
         return distribute(session, obj, lambda option: _getattr(session, (option, name, *default), {}),
                           itself=True)
+    if module_parts.may_be_open(session) and module_parts.has_chosen(obj, name):
+        return module_parts.look(session, obj, name, _itself, functools.partial(_itself, default[0]))
+    held = traced_attribute.asked_per_path(session, obj, name)
+    if held is not None:
+        again = functools.partial(_getattr, session, args, kwargs)
+        return traced_attribute.per_path(session, obj, name, held, again)
     held = traced_attribute.missing_on_some_paths(obj, name)
     if held is not None:
         paths = [functools.partial(_itself, default[0] if option is MISSING else option) for option in held.options]
@@ -166,6 +173,12 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}), itself=True)
     if isinstance(obj, Staged):
         return hasattr(obj.python_type, _name(name))
+    if module_parts.may_be_open(session) and module_parts.has_chosen(obj, _name(name)):
+        return module_parts.look(session, obj, name, lambda value: True, lambda: False)
+    held = traced_attribute.asked_per_path(session, obj, name)
+    if held is not None:
+        again = functools.partial(_hasattr, session, args, kwargs)
+        return traced_attribute.per_path(session, obj, name, held, again)
     held = traced_attribute.missing_on_some_paths(obj, _name(name))
     if held is not None:
         paths = [functools.partial(_itself, option is not MISSING) for option in held.options]
@@ -209,6 +222,11 @@ def _namespace(function: Any) -> Any:
                 return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
             if isinstance(obj, Staged) and function is dir:
                 return dir(obj.python_type)
+            if isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session) and module_parts.is_open(obj):
+                if function is dir:
+                    again = functools.partial(apply, session, args, kwargs)
+                    return module_parts.per_content(session, [obj], again)
+                module_parts.settle(session, obj)
             traced_attribute.require_settled(session, obj)
             if torch_internals.is_fake(obj):
                 return tensor_attributes.read(session, obj, "__dict__" if function is vars else "__dir__")

@@ -33,7 +33,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
-from dy2static.operators.shared import asked_methods, policy
+from dy2static.operators.shared import asked_methods, module_parts, namespaces, policy
 from dy2static.operators.shared.asked_methods import SHOWN
 from dy2static.operators.shared.reachable import (
     TOO_MUCH,
@@ -155,7 +155,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S253.
     """
-    if not session.containers.has_growing and not session.containers.has_contents:
+    if not _is_needed(session):
         return
     takes = _takes(f)
     if takes is not Takes.NOTHING:
@@ -168,14 +168,26 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         values.append(owner)
     if policy.is_torch(f):
         asked_methods.require_modules(session, f, values)
+        values = [value for value in values if not isinstance(value, torch.nn.Module)]  # see ``module_calls``
     if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)) and not hasattr(
             type(f), "cache_parameters"):  # fmt: skip
         values.append(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
     elif takes is Takes.HOLDERS:
-        values = [value for value in values if growing.is_growing(value)]
+        values = [value for value in values if growing.is_growing(value) or _is_open(value)]
+    if not policy.is_torch(f) and takes is Takes.NOTHING:
+        namespaces.require_settled(session, _name(f), f, values, _code_of(f, takes))
     require_none(session, _name(f), values, policy.is_torch(f), _code_of(f, takes))
+
+
+def _is_needed(session: Session) -> bool:
+    known = session.containers
+    return known.has_growing or known.has_contents or known.has_unset
+
+
+def _is_open(value: Any) -> bool:
+    return isinstance(value, torch.nn.Module) and module_parts.is_open(value)
 
 
 def _code_of(f: Any, takes: Takes) -> Code | None:
@@ -261,10 +273,15 @@ def require_none(
     Raises:
         TraceError: D2S253.
     """
-    if not session.containers.has_growing and not session.containers.has_contents:
+    if not _is_needed(session):
         return
     values = list(values)
-    found = reached(values, is_several, not torchs, code) if session.containers.has_contents else None
+    is_certain = not session.containers.has_contents and not session.containers.has_unset
+    found = None if is_certain else reached(values, is_several, not torchs, code)
+    if isinstance(found, dict):
+        raise session.error(
+            f"{what} is not converted, and is given a module or what holds one, and what this has registered differs "
+            "between paths", hint="Register the same on every path.", code="D2S254")
     if found is not None and found is not TOO_MUCH:
         found.refuse()
     if found is None:

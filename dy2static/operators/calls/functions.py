@@ -21,6 +21,7 @@ from dy2static.operators.calls import (
     dataclass_methods,
     growing,
     indices,
+    module_calls,
     numpy_arrays,
     recursion,
     staged_arguments,
@@ -92,6 +93,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
         memo(session).created[id(manager)] = manager
         return manager
+    of_parts = module_calls.called(session, f, args, kwargs) if policy.is_torch(f) else NotImplemented
+    if of_parts is not NotImplemented:
+        return of_parts
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])

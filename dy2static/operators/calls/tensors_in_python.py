@@ -1,4 +1,5 @@
-"""Methods of tensors, written in Python: what a trace runs where only the run knows how many elements there are.
+"""Methods of tensors and of modules, written in Python: what a trace runs where only the run knows how many elements
+or parts there are.
 
 >>> listed(torch.tensor([[1, 2], [3, 4]]))
 [[1, 2], [3, 4]]
@@ -6,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -18,6 +20,11 @@ def listed(tensor: torch.Tensor) -> list[Any]:
     return [listed(row) for row in tensor]
 
 
+def each(items: Any) -> Iterator[Any]:
+    """The items one by one."""
+    yield from items
+
+
 def equal_fields(fields: tuple[Any, ...], others: tuple[Any, ...]) -> Any:
     """``a.x == b.x and a.y == b.y``, as a dataclass compares its fields from Python 3.13 on."""
     for one, other in zip(fields[:-1], others[:-1]):
@@ -27,4 +34,4 @@ def equal_fields(fields: tuple[Any, ...], others: tuple[Any, ...]) -> Any:
     return fields[-1] == others[-1] if fields else True
 
 
-__all__ = ["equal_fields", "listed"]
+__all__ = ["each", "equal_fields", "listed"]

@@ -16,8 +16,9 @@ from typing import Any
 from dy2static.operators.calls import boundary, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
@@ -61,11 +62,13 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
         return distribute(session, b, lambda option: _one(session, a, op, option))
     first, second = _method(a, name), _method(b, reflected)
     if first is None and second is None:
+        _require_settled_operands(session, first, second, a, b)
         return NOT_USERS
     grown = holds_grown(session, a, b)
     kinds = type(a), type(b)
     of_number = isinstance(a, Staged) and second is not None and issubclass(kinds[1], a.python_type)
     if not grown and not is_users(first) and not is_users(second) and not of_number:
+        _require_settled_operands(session, first, second, a, b)
         return NOT_USERS
     tries = [(first, a, b), (second, b, a)]
     if kinds[0] is kinds[1] and op not in _COMPARISONS:
@@ -90,6 +93,32 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     if grown:
         boundary.require_none(session, f"'{op}'", (a, b))
     return NOT_USERS
+
+
+def _require_settled(session: Session, method: Any, *values: Any) -> None:
+    """Refuse a method of a library that reads attributes which only some paths set.
+
+    Raises:
+        TraceError: D2S254.
+    """
+    if session.containers.has_unset and method is not None:
+        boundary.require(session, method, values, {})
+
+
+def _require_settled_operands(session: Session, first: Any, second: Any, a: Any, b: Any) -> None:
+    """The same of an operator: of an operand of another class a library's method asks which that is."""
+    if session.containers.has_unset and (isinstance(a, type(b)) or isinstance(b, type(a))):
+        namespace = types.SimpleNamespace.__eq__ if isinstance(a, types.SimpleNamespace) else None
+        for method in (first or namespace, second):
+            _require_settled(session, method, a, b)
+
+
+def says_equal(value: Any) -> bool:
+    """Whether a user's class says what equals a value, or a comparison may read attributes that only some paths set."""
+    session = active()
+    if session is not None and session.containers.has_unset and namespaces.has_unset(value):
+        return True
+    return is_users(python_method(value, "__eq__"))
 
 
 def _method(value: Any, name: str) -> types.FunctionType | None:
@@ -127,6 +156,7 @@ def called(session: Session, value: Any, name: str, *args: Any) -> Any:
         return distribute(session, value, lambda option: call(getattr(option, name), *args))
     method = python_method(value, name)
     if method is None or not (is_users(method) or holds_grown(session, value, *args)):
+        _require_settled(session, method, value, *args)
         return NOT_USERS
     return call(method, value, *args)
 
@@ -167,4 +197,7 @@ def _orders(value: Any) -> bool:
     return any(is_users(python_method(value, name)) for name in ("__lt__", "__gt__"))
 
 
-__all__ = ["NOT_USERS", "as_number", "called", "holds_grown", "is_users", "operated", "orders", "unary"]
+__all__ = [
+    "NOT_USERS", "as_number", "called", "holds_grown", "is_users", "operated", "orders", "says_equal",
+    "unary",
+]  # fmt: skip

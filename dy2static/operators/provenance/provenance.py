@@ -17,6 +17,7 @@ import torch
 
 from dy2static import callers
 from dy2static.names import OPERATORS
+from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.reachable import global_names
@@ -433,7 +434,7 @@ def register_module(session: Session, root: torch.nn.Module) -> None:
     """Name a module's submodules by their path from it, and its tensors as ``state_dict`` does."""
     paths = memo(session).paths
     prefix = "" if not paths else f"{type(root).__name__.lower()}"
-    for path, module in root.named_modules():
+    for path, module in module_parts.inside(root):
         paths.setdefault(id(module), ".".join(part for part in (prefix, path) if part))
         memo(session).modules[id(module)] = module
 
@@ -462,10 +463,10 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
 def note_modules(session: Session, root: torch.nn.Module) -> None:
     """The same of a module and all inside: code that is not converted goes over them."""
     if _has_parts(root):
-        for module in filter(_has_parts, list(root.modules())):
+        modules = [module for _, module in module_parts.inside(root) if _has_parts(module)]
+        for module in modules:
             note_module(session, module)
-        if id(root) not in memo(session).created:
-            modules = list(filter(_has_parts, root.modules()))  # each has a guard of its own for its parts
+        if id(root) not in memo(session).created:  # each has a guard of its own for its parts
             session.guards.add_test((id(root), "<shared>"), f"which parameters of {type(root).__name__} are one",
                                     _are_shared_as_now(modules))
 

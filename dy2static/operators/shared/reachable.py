@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.policy import home_of, is_installed, is_librarys
 from dy2static.operators.shared.staging import Choice, Staged
 from runtime.tracer.ambient import contents, objects
@@ -64,7 +65,8 @@ def reached(
 ) -> Any:
     """The first value for which ``is_stand_in`` holds, among these and what they hold; None without one.
 
-    ``modules``: attributes of PyTorch's modules count. ``code``: functions, classes and methods are followed, too.
+    ``modules``: attributes of PyTorch's modules count, not only what they have registered. ``code``: functions, classes
+    and methods are followed, too.
     """
     values = list(values)
     while True:
@@ -86,7 +88,9 @@ def is_growing(value: object) -> bool:
 
 def is_several(value: Any) -> bool:
     """Whether a value stands for what a container holds on one of several paths."""
-    return type(value) in (Several, RowKey, RowField)
+    if type(value) in (Several, RowKey, RowField):
+        return True
+    return isinstance(value, dict) and any(map(module_parts.is_unset, dict.values(value)))
 
 
 def is_stand_in(value: Any) -> bool:
@@ -131,6 +135,8 @@ def _inside(value: Any, modules: bool) -> Iterable[Any]:
         return found
     if modules or not isinstance(value, torch.nn.Module):
         found.extend(objects.attributes(value).values())
+    else:
+        found.extend(objects.attributes(value).get(slot) for slot in module_parts.SLOTS)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.shared.module_parts import is_open, may_be_open
 from dy2static.operators.shared.policy import is_optimizers
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.walks import walk
@@ -66,8 +67,9 @@ METHOD_WATCHERS: list[Callable[[Session, object, str], None]] = []
 
 
 def python_method(value: object, name: str) -> types.FunctionType | None:
-    """The special method of the value's class, if it is written in Python by a user. While tracing, the answer is a
-    guard: the class may get another method, or one that it lacks."""
+    """The special method of the value's class, if it is written in Python by a user, or by PyTorch for a module whose
+    parts depend on the path. While tracing, the answer is a guard: the class may get another method, or one that it
+    lacks."""
     session = active()
     if session is not None:
         for watch in METHOD_WATCHERS:
@@ -76,6 +78,8 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
         if name in cls.__dict__:
             method = cls.__dict__[name]
             librarys = cls.__module__.startswith("torch.") and not is_optimizers(cls.__module__)
+            if librarys and session is not None and isinstance(value, torch.nn.Module):
+                librarys = not (may_be_open(session) and is_open(value))
             return method if isinstance(method, types.FunctionType) and not librarys else None
     return None
 

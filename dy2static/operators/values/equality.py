@@ -14,9 +14,9 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.if_expr import if_expr
-from dy2static.operators.constructs.user_methods import NOT_USERS, is_users, operated
+from dy2static.operators.constructs.user_methods import NOT_USERS, operated, says_equal
 from dy2static.operators.provenance.identity import identical_tensors
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values.attribute import attr
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
@@ -43,7 +43,7 @@ def _is_open(value: Any) -> bool:
         return True
     if isinstance(value, set):
         return any(type(item) is containers.Several for item in value)
-    return is_users(python_method(value, "__eq__"))
+    return says_equal(value)
 
 
 def equal(session: Session, a: Any, b: Any) -> Any:
@@ -123,7 +123,7 @@ def _is_quiet(value: Any) -> bool:
             around.pop()
             known.add(id(value))  # is asked only if all were
             return found
-        return not is_users(python_method(value, "__eq__"))
+        return not says_equal(value)
 
     return is_quiet(value)
 

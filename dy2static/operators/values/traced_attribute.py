@@ -8,7 +8,8 @@ import os
 import sys
 import types
 from collections import OrderedDict, deque, namedtuple
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import torch
 
@@ -31,14 +32,15 @@ from dy2static.operators.provenance.provenance import (
     note_space,
     written,
 )
-from dy2static.operators.shared import settings
+from dy2static.operators.shared import module_parts, settings
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime import torch_internals
-from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
@@ -70,6 +72,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return _of_number(session, obj, name)
     if isinstance(obj, StagedSequence):
         return _of_sequence(session, obj, name)
+    if name in _OF_PARTS and isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session):
+        module_parts.settle(session, obj)
     if name == "__dict__":
         require_settled(session, obj)
         note_space(session, obj, unasked(obj, "__dict__"))
@@ -85,6 +89,7 @@ def read(session: Session, obj: Any, name: str) -> Any:
     return _of_object(session, obj, name)
 
 
+_OF_PARTS = ("__dict__", *module_parts.SLOTS)
 _EMPTY: dict[str, Any] = {
     "range": range(0), "enumerate": enumerate(()), "zip": zip(), "map": map(abs, ()), "reversed": reversed(()),
 }  # fmt: skip
@@ -123,7 +128,37 @@ def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
     raise AttributeError(f"'{obj.python_name}' object has no attribute '{name}'")
 
 
+def asked_per_path(session: Session, obj: Any, name: str, is_read: bool = False) -> Choice | None:
+    """What an attribute holds that only some paths set, where the class says what the others have: by a method, or by
+    what it has under that name. ``is_read``: a plain value of the class is known without asking per path."""
+    if not session.containers.has_unset or isinstance(obj, type):
+        return None
+    cls = type(obj)
+    found, fallback = _class_attribute(cls, name), _class_attribute(cls, "__getattr__")
+    of_class = found is not _NOTHING and not isinstance(found, types.MemberDescriptorType) and (
+        not is_read or hasattr(type(found), "__get__"))
+    if not of_class and fallback in (_NOTHING, torch.nn.Module.__getattr__) and not _is_user_function(
+            cls.__getattribute__):
+        return None
+    return missing_on_some_paths(obj, name)
+
+
+def per_path(session: Session, obj: Any, name: str, held: Choice, run: Callable[[], Any]) -> Any:
+    """``run()``, once with each of what an attribute may hold, or without the attribute."""
+    def path(option: Any) -> Callable[[], Any]:
+        def with_option() -> Any:
+            session.journal.write(Place("attribute", obj, name), option)
+            return run()
+
+        return with_option
+
+    return staging.switch(session, held.selector, [path(option) for option in held.options], held)
+
+
 def _of_object(session: Session, obj: Any, name: str) -> Any:
+    held = asked_per_path(session, obj, name, is_read=True)
+    if held is not None:
+        return per_path(session, obj, name, held, functools.partial(_of_object, session, obj, name))
     lookup = type(obj).__getattribute__
     if not _is_user_function(lookup) or isinstance(obj, super):
         return default(session, obj, name)
@@ -167,6 +202,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
             raise
     else:
         found = _class_attribute(cls, name)
+        if found is _NOTHING and module_parts.may_be_open(session) and module_parts.has_chosen(obj, name):
+            return module_parts.look(session, obj, name, _kept, functools.partial(_raise_absent, obj, name))
         if isinstance(found, property) and _is_user_function(found.fget):
             note_definition(session, obj, name)
             return _property(session, obj, name, found)
@@ -209,6 +246,15 @@ def default(session: Session, obj: Any, name: str) -> Any:
     return value
 
 
+def _kept(value: Any) -> Any:
+    return value
+
+
+@acts_for_user
+def _raise_absent(obj: Any, name: str) -> NoReturn:
+    raise AttributeError(_no_attribute(obj, name))
+
+
 def _is_in_users_class(cls: type, name: str) -> bool:
     """Whether a class of the user's has it: ``functools.cache`` of a method, which is a descriptor written in C."""
     return any(name in vars(base) and not is_librarys(str(base.__module__)) for base in cls.__mro__)
@@ -224,6 +270,8 @@ def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
     if is_plain_lookup and _class_attribute(type(obj), "__getattr__") is _NOTHING:
         return default(session, obj, name)
     value = _looked_up(lookup, obj, name)
+    if module_parts.is_unset(value):
+        return per_path(session, obj, name, value, functools.partial(stored, session, lookup, obj, name))
     found = _class_attribute(type(obj), name)
     if not is_external(session, obj):
         note_of_class(session, type(obj), name)
@@ -388,10 +436,24 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if row is not None and name in row.heap.columns:
         row.heap.set(session, row.number, name, value)
         return
+    if module_parts.registers(session, obj, name, value):
+        module_parts.per_content(session, [obj], functools.partial(_store_part, session, obj, name, value))
+        return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
+
+
+def _store_part(session: Session, module: torch.nn.Module, name: str, value: Any) -> None:
+    module_parts.note_parts(session, module, name)
+    if not _replace_in_module(module, name, value):
+        theirs(setattr, module, name, value)
+
+
+def _delete_part(session: Session, module: torch.nn.Module, name: str) -> None:
+    module_parts.note_parts(session, module, name)
+    theirs(delattr, module, name)
 
 
 def _note_stores(session: Session, obj: Any, name: str, method: str) -> None:
@@ -446,6 +508,9 @@ def delete(session: Session, obj: Any, name: str) -> None:
         call(remove, found, obj)
         return
     if user_methods.called(session, obj, "__delattr__", name) is not user_methods.NOT_USERS:
+        return
+    if module_parts.registers(session, obj, name):
+        module_parts.per_content(session, [obj], functools.partial(_delete_part, session, obj, name))
         return
     note_write(session, obj, name)
     delattr(obj, name)

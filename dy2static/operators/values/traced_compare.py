@@ -70,7 +70,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return found
     if isinstance(container, (list, tuple, deque)) and (
             _holds_grown(value, container) or user_methods.holds_grown(session, value, container)
-            or any(user_methods.is_users(python_method(one, "__eq__")) for one in (value, *container)
+            or any(user_methods.says_equal(one) for one in (value, *container)
                    if type(one) not in _PLAIN_ITEMS)
             or session.containers.has_contents
             and any(isinstance(item, set) and equality.is_open(item) for item in container)):

@@ -108,9 +108,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     for place, value in zip((*places, *merged.places), values[len(entry_names) :]):
         if place.kind == "content":
             containers.require_few(session, place.owner, value, location)
-            containers.put(session, place.owner, value)
-        else:
-            session.journal.write(place, value)
+        containers.store(session, place, value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
     return values[-1]

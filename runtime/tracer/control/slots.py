@@ -110,10 +110,8 @@ def never_fixed(session: Session, changing: list[Slot], location: Location | Non
 
 def store(session: Session, place: Place | None, value: Any) -> None:
     """Let a place hold what a slot does."""
-    if place is not None and place.kind == "content":
-        containers.put(session, place.owner, value)
-    elif place is not None:
-        session.journal.write(place, value)
+    if place is not None:
+        containers.store(session, place, value)
 
 
 def held(place: Place) -> Any:

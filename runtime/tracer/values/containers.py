@@ -31,7 +31,7 @@ from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
-from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.python_state.journal import MISSING, Place, python_kind
 from runtime.tracer.values.structure import (
     Choice,
     DictContent,
@@ -182,6 +182,30 @@ def put(session: Session, owner: Any, value: Any) -> None:
             value = {marker: None} if isinstance(owner, dict) else [marker]
     session.journal.note(place, joined=True)
     place.set(value)
+
+
+def store(session: Session, place: Place, value: Any) -> None:
+    """Let a place hold what paths or iterations have left there."""
+    if place.kind == "content":
+        put(session, place.owner, value)
+        return
+    if isinstance(value, Choice) and place.kind == "attribute":
+        session.containers.has_unset |= any(one is MISSING for one in value.options)
+        if isinstance(place.owner, torch.nn.Module) and place.name in _OF_PARTS:  # PyTorch's code reads it as it is
+            value = _one_dict(session, value)
+    session.journal.write(place, value)
+
+
+_OF_PARTS = ("_parameters", "_buffers", "_modules")
+
+
+def _one_dict(session: Session, choice: Choice) -> Any:
+    """A dict that holds what whichever of several dicts it is does."""
+    if not all(isinstance(option, dict) for option in choice.options):
+        return choice
+    made: dict[str, Any] = {}
+    put(session, made, Choice(choice.selector, tuple(map(content, choice.options))))
+    return made
 
 
 _MOST = 16
@@ -435,5 +459,6 @@ __all__ = [
     "put",
     "require_few",
     "several",
+    "store",
     "view",
 ]

@@ -24,6 +24,8 @@ class KnownContainers(SessionPart):
     """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
     has_growing: bool = state(VALUE, False)
     """Whether a list has come to have a length that is only known at run time."""
+    has_unset: bool = state(VALUE, False)
+    """Whether an object has an attribute that only some of the paths that lead here set."""
     present: list[tuple[Scope, Any, Any]] = state(ITEMS, list)
     """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
     open_alias_sets: list[tuple[AliasSet, bool]] = state(KEPT, list)  # never changes
