@@ -52,6 +52,8 @@ def joined(mask: Mask, a: Any, b: Any, refuse: Refuse) -> Any:
         return b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _tensors(mask, a, b, refuse)
+    if (a is None and isinstance(b, list)) or (b is None and isinstance(a, list)):  # gradients of a list's items
+        a, b = [None] * len(b) if a is None else a, [None] * len(a) if b is None else b
     if isinstance(a, list) and isinstance(b, list):
         if len(a) != len(b):
             refuse(f"a list has {len(a)} items in one row and {len(b)} in another",
