@@ -1,4 +1,4 @@
-"""What a recursive function gives of a tensor that was made before its call: the same object, or a view of its memory."""
+"""What a recursive function gives of a tensor from before its call: the same object, or a view of its memory."""
 
 from __future__ import annotations
 
