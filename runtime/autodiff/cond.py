@@ -139,7 +139,7 @@ def backward(backward: Backward, entry: BranchEntry, grads: Grads) -> None:
     ]
     for row, scope in zip(rows, scopes):
         with session.reopen(scope):
-            scope.block.yields.extend(backward.contiguous(row[var]) if var in row else UNDEF for var in reached)
+            scope.block.yields.extend(backward.contiguous(row[var]) if var in row else None for var in reached)
     outputs = session.emit(
         entry.op.name,
         [entry.recorded.args[0]],

@@ -14,7 +14,7 @@ from runtime.autodiff.segment import overwritten, raise_where, unless_none
 from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
 from runtime.autodiff.versions import Watch
-from runtime.ir import UNDEF, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir import Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.walk import copy_block
 from runtime.ops.custom_grad import backward_for
 from runtime.tracer.memory.conditions import NEVER
@@ -224,7 +224,7 @@ def _either(
         with session.reopen(scope):
             for index in reached:
                 one = row[index]
-                scope.block.yields.append(UNDEF if one is None else backward.contiguous(one))
+                scope.block.yields.append(None if one is None else backward.contiguous(one))
     likes = [next(one for row in rows if (one := row[index]) is not None).tensor for index in reached]
     types: list[Type] = [session.type_of(like) for like in likes]
     outputs = session.emit("cond", [flag], None, types, blocks=[scope.block for scope in scopes])

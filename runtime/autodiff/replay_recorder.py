@@ -4,11 +4,13 @@
     e = empty(); n = update(e) {copy_(e, x)}   ->   n is x
 
 An ``update`` has value semantics, so a copy is the same value; it matters only where it leaves the Program or a Block,
-as a value that may not be the caller's own memory. There ``settle`` makes it.
+as a value that may not be the caller's own memory. Then ``settle`` makes it, in the Block where it stood: all that
+leaves other Blocks, and is it or a view of it, shares that memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
@@ -18,7 +20,7 @@ from runtime import torch_internals
 from runtime.ir import Variable
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.recording.recorder import Recorder
-from runtime.tracer.recording.session import Session
+from runtime.tracer.recording.session import Scope, Session
 
 
 class ReplayRecorder(Recorder):
@@ -26,29 +28,32 @@ class ReplayRecorder(Recorder):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._shared: weakref.WeakKeyDictionary[Storage, Variable] = weakref.WeakKeyDictionary()
+        self._shared: weakref.WeakKeyDictionary[Storage, tuple[Variable, Scope]] = weakref.WeakKeyDictionary()
+        """By memory of which no copy was made: the value that stands for it, and where the copy stood."""
         self._copies: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
-        """The last copy that was made of a storage: for which Block and value, and the Variable that holds it."""
+        """The last copy that was made of a storage: for which value, and the Variable that holds it."""
 
     def settle(self, fake: Any) -> Any:
-        """The value for use as a result: the copy is made if it was not, one for all results that share its memory."""
+        """The value for use as a result: the copy is made if it was not, one for all that share its memory."""
         if not isinstance(fake, torch.Tensor):
             return fake
         session = self.session
         info = session.info(fake)
-        if self._shared.get(info.storage) is not info.storage.value:
+        value, scope = self._shared.get(info.storage, (None, session.scope))
+        if value is not info.storage.value:
             return fake
-        copy = self._copy_of(info.storage)
+        copy = self._copy_of(info.storage, scope)
         return session.fresh(session.clone_meta(fake), session.replay(copy, info.steps, session.type_of(fake)))
 
-    def _copy_of(self, storage: Storage) -> Variable:
-        """The copy of a storage that the results of the current Block share."""
+    def _copy_of(self, storage: Storage, scope: Scope) -> Variable:
+        """The copy of a storage that all share which it leaves as."""
         session = self.session
-        key = session.scope.block, storage.value
-        if self._copies.get(storage, (None, None))[0] != key:
-            (var,) = session.emit("aten.clone.default", [storage.value], types=[storage.value.type])
-            self._copies[storage] = key, var
-        return self._copies[storage][1]
+        value, copy = self._copies.get(storage, (None, None))
+        if value is not storage.value:
+            with contextlib.nullcontext() if scope is session.scope else session.reopen(scope):
+                (copy,) = session.emit("aten.clone.default", [storage.value], types=[storage.value.type])
+            self._copies[storage] = storage.value, copy
+        return copy
 
     def _record(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         if name == "aten.clone.default" and self._is_whole(args[0]) and _keeps_layout(kwargs.get("memory_format")):
@@ -73,7 +78,7 @@ class ReplayRecorder(Recorder):
     def _share(self, tensor: torch.Tensor, var: Variable) -> None:
         info = self.session.info(tensor)
         info.cached, info.cached_for = var, var
-        self._shared[info.storage] = var
+        self._shared[info.storage] = var, self.session.scope
 
     def _is_whole(self, tensor: torch.Tensor) -> bool:
         """A contiguous tensor that is no view: a view that stays alive would keep its base from being overwritten."""

@@ -15,7 +15,7 @@ from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue, Watch
-from runtime.ir import UNDEF, Block, Type, Variable
+from runtime.ir import Block, Type, Variable
 from runtime.tracer.memory.conditions import ALWAYS, PathCondition, when
 
 Found = list[torch.Tensor | None]
@@ -72,7 +72,7 @@ def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) 
         assert isinstance(one, Grad)
         tensors.append(one.tensor)
     for block, _, carriers in paths:
-        block.yields.extend(carriers.get(var, UNDEF) for var in reached)
+        block.yields.extend(carriers.get(var) for var in reached)
     types: list[Type] = [session.type_of(tensor) for tensor in tensors]
     outputs = session.emit("cond", [flag], None, types, blocks=[block for block, _, _ in paths])
     result: Grads = {}
@@ -289,7 +289,7 @@ def unless_none(backward: Backward, given: list[Grad], record: Callable[[], Foun
         found = record()
         present = [tensor for tensor in found if tensor is not None]
         scope.block.yields.extend(backward.contiguous(Grad(tensor)) for tensor in present)
-    nothing.block.yields.extend([UNDEF] * len(scope.block.yields))
+    nothing.block.yields.extend([None] * len(scope.block.yields))
     types: list[Type] = [session.type_of(tensor) for tensor in present]
     outputs = session.emit("cond", [flag], None, types, blocks=[nothing.block, scope.block])
     lifted = iter([backward.like(tensor, var) for tensor, var in zip(present, outputs)])

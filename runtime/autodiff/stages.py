@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from runtime.autodiff.residuals import reads, silence
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.definition import definition_of
-from runtime.ir.ports import hands_on, is_path, passed
+from runtime.ir.ports import hands_on, may_pass, passed
 from runtime.ir.walk import copy_block
 
 
@@ -79,7 +79,7 @@ def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable
 
 
 def passed_through(program: Program, results: Collection[Variable]) -> dict[Variable, frozenset[Variable]]:
-    """For results of branches and loops: values from before that a path gives as they are (``if c: h = g(h)``).
+    """For results of branches, loops and recursions: what they give of before as it is (``if c: h = g(h)``).
 
     A list has those among its items (``if c: xs.append(h)``), and so has what is taken from one.
     """
@@ -89,7 +89,7 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
         ways: dict[Variable, set[Variable]] = {}
         if hands_on(op):
             ways = {out: set(op.inputs) for out in op.outputs}
-        elif is_path(op) and not has_custom_gradients(op):
+        elif may_pass(op) and not has_custom_gradients(op):
             ways = {out: passed(op, position, held=True) for position, out in enumerate(op.outputs) if _may_carry(out)}
         for out, sources in ways.items():
             sources &= before

@@ -86,7 +86,7 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
         return _results(machine, op, prepared, args, kwargs)
     found = with_tensors(machine, op, args, kwargs)
     if found is not None:
-        return (found,)
+        return machine.domain.following((found,), [args, kwargs])
     places = {id(one): place for place, one in enumerate(numbers)}
 
     def one(mask: Mask | None, values: list[Any]) -> Sequence[Any]:
@@ -116,7 +116,7 @@ def _results(
     results = prepared.results(given)
     for position, check in prepared.checks:
         check(results[position])  # type: ignore[misc]
-    return results
+    return machine.domain.following(results, [args, kwargs])
 
 
 def _has_no_rule(op: Operator, text: str) -> bool:

@@ -31,8 +31,16 @@ def _leaf(tensor: torch.Tensor) -> torch.Tensor:
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **FUNCTIONS, "grad.accumulate": _accumulate, "grad.accumulate_product": _accumulate_product,
-    "grad.leaf": _leaf, "grad.needed": batches.needs_gradient,
+    "grad.leaf": _leaf,
 }  # fmt: skip
+
+
+def run_needed(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
+    """Whether a tensor needs a gradient, which it may in some rows only."""
+    domain, rows = machine.domain, machine.domain.history(machine.read(op.args[0], scope))
+    if rows in (0, domain.all):
+        return [bool(rows)]
+    return [machine.value([bool(rows >> row & 1) for row in range(domain.count)])]
 
 
 def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:

@@ -34,7 +34,7 @@ def filled_in(mask: Mask, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         if not batches.levels_of(value):
             return value
-        return mask.where(value, mask.domain.row(value, mask.first))
+        return mask.fill(value)
     if isinstance(value, Rows):
         return mask.domain.value(mask.choose(value, value.values[mask.first]))
     return [filled_in(mask, item) for item in value] if isinstance(value, list) else value
@@ -52,6 +52,10 @@ def joined(mask: Mask, a: Any, b: Any, refuse: Refuse) -> Any:
         return b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _tensors(mask, a, b, refuse)
+    if a is None and isinstance(b, list):  # the gradients of a list's items
+        a = [None] * len(b)
+    if b is None and isinstance(a, list):
+        b = [None] * len(a)
     if isinstance(a, list) and isinstance(b, list):
         if len(a) != len(b):
             refuse(f"a list has {len(a)} items in one row and {len(b)} in another",

@@ -8,15 +8,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
+from runtime.ir.walk import map_leaves
 from runtime.torch_internals import batches
 
 
@@ -47,6 +51,11 @@ class Domain:
         self.count = math.prod(sizes)
         self.recording = torch.is_grad_enabled()
         """Whether the caller records gradients."""
+        self.all = (1 << self.count) - 1
+        """All rows, as bits."""
+        self._histories = WeakIdKeyDictionary()
+        """Of tensors that need a gradient in some rows only: in which, as bits. A row by itself has a history or none;
+        where rows meet they are one tensor for autograd."""
 
     @staticmethod
     def of(values: Iterable[Any], random: bool = False) -> Domain:
@@ -58,6 +67,33 @@ class Domain:
     def keeping_history(self) -> AbstractContextManager[Any]:
         """Around what only moves values: it keeps their gradients, also where the function records none."""
         return torch.enable_grad() if self.recording else contextlib.nullcontext()
+
+    def history(self, tensor: torch.Tensor) -> int:
+        """The rows in which a tensor needs a gradient, as bits."""
+        found: int | None = self._histories.get(tensor) if self._histories else None
+        return found if found is not None else self.all if batches.needs_gradient(tensor) else 0
+
+    def with_history(self, tensor: torch.Tensor, rows: int) -> torch.Tensor:
+        """A tensor that needs a gradient in these rows, if it needs one."""
+        if rows == self.all or not batches.needs_gradient(tensor):
+            return tensor
+        if not rows:
+            return tensor.detach()
+        self._histories[tensor] = rows
+        return tensor
+
+    def following(self, made: Sequence[Any], given: Any) -> Sequence[Any]:
+        """What was computed of values, each tensor with the history of those."""
+        if not self._histories:
+            return made
+        tensors: list[torch.Tensor] = []
+        map_leaves(given, lambda one: tensors.append(one) if isinstance(one, torch.Tensor) else None)
+        if not any(one in self._histories for one in tensors):
+            return made
+        rows = functools.reduce(operator.or_, map(self.history, tensors))
+        result: Sequence[Any] = map_leaves(
+            list(made), lambda one: self.with_history(one, rows) if isinstance(one, torch.Tensor) else one)
+        return result
 
     def value(self, values: list[Any]) -> Any:
         """The Python value itself where all rows have the same."""
@@ -127,6 +163,7 @@ class Mask:
         self.domain = domain
         self.rows = rows
         self.first = rows.index(True)
+        self.bits = sum(1 << number for number, row in enumerate(rows) if row)
         self._tensors: dict[torch.device, torch.Tensor] = {}
 
     def tensor(self, device: torch.device) -> torch.Tensor:
@@ -146,8 +183,18 @@ class Mask:
 
     def where(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """``a`` in the rows of the mask, ``b`` in the others, with the gradients of both."""
-        with self.domain.keeping_history():
-            return torch.where(self.tensor(a.device), a, b)
+        domain, first, second = self.domain, self.domain.history(a), self.domain.history(b)
+        with domain.keeping_history():
+            found = torch.where(self.tensor(a.device), a, b)
+            return domain.with_history(found, (first & self.bits) | (second & ~self.bits))
+
+    def fill(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor with its first row of the mask in all rows that are not the mask's; only the mask's count."""
+        domain, rows = self.domain, self.domain.history(tensor)
+        with domain.keeping_history():
+            found = torch.where(self.tensor(tensor.device), tensor, domain.row(tensor, self.first))
+            others = ~self.bits & domain.all if rows >> self.first & 1 else 0
+            return domain.with_history(found, (rows & self.bits) | others)
 
 
 def each(domain: Domain, value: Any) -> Sequence[Any]:

@@ -28,6 +28,7 @@ RULES |= {
     "custom_grad": custom_grad.run,
     "recursion": recursion.run,
     "gradients": gradients.run_unlowered,
+    "grad.needed": gradients.run_needed,
     "py_func": effects.run_said,
     "print": effects.run_said,
     "warn": effects.run_warn,

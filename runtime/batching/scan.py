@@ -25,15 +25,18 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     state, columns = given[:count], given[count:]
     (body,) = op.blocks
     items: list[list[Any]] = [[] for _ in op.outputs[count:]]
-    inside = dict(scope)
+    inside, follow = dict(scope), machine.domain.following
     for index in reversed(range(length)) if op.attrs.get("reverse") else range(length):
-        slices = [column[index] if isinstance(column, list) else column.select(0, index) for column in columns]
+        slices = [
+            column[index] if isinstance(column, list) else follow([column.select(0, index)], [column])[0]
+            for column in columns
+        ]
         inside.update(zip(body.args, [index, *state, *slices]))
         given = machine.block(body, inside)
         state = given[:count]
         for collected, item in zip(items, given[count:]):
             collected.append(item)
-    return [*state, *(_made(op, rows, out.type) for rows, out in zip(items, op.outputs[count:]))]
+    return [*state, *(follow([_made(op, rows, out.type)], rows)[0] for rows, out in zip(items, op.outputs[count:]))]
 
 
 def _made(op: Operator, items: list[Any], type_: Any) -> Any:

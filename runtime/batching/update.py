@@ -51,7 +51,7 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
             refuse(op, op.outputs[0], "a tensor with gradients is written through .data",
                    "Write the tensor itself, or a copy of it.", "D2S285")
         bases = [base.detach() for base in bases]
-    copies = [_copy(machine, base, levels) for base in bases]
+    copies = [machine.domain.following([_copy(machine, base, levels)], [base])[0] for base in bases]
     scope.update(zip(block.args, copies))
     return machine.block(block, scope)
 

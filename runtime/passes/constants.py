@@ -64,7 +64,7 @@ def _taken(op: Operator) -> Block | None:
     if position is None:
         return None
     block = op.blocks[position]
-    return None if any(value is UNDEF for value in block.yields) else block
+    return None if any(value is None or value is UNDEF for value in block.yields) else block
 
 
 def _is_constant(op: Operator) -> bool:

@@ -219,6 +219,10 @@ def too_deep(session: Session, f: types.FunctionType) -> BaseException:
             return session.restart(Findings(recursive=frozenset({name})))
         f = calls[-1].function
         break
+    if root_of(f.__code__) in session.call.known.escaping:
+        return session.error(
+            f"{f.__name__}() calls itself as deep as a tensor decides, and raises what a try around its call catches",
+            hint="Let it give a flag instead of raising, and test that after the call.", code="D2S270")
     return session.error(
         f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
         "ways are followed", hint="Write it as a loop.", code="D2S270")

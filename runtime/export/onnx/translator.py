@@ -154,7 +154,7 @@ class Translator:
 
     def yielded(self, operand: Operand, type_: Type) -> Value:
         """What a Block gives for a result of a type."""
-        if operand is UNDEF:
+        if operand is None or operand is UNDEF:
             return self.filler(type_)
         if isinstance(type_, (ScalarType, TensorType)) and not isinstance(operand, Variable):
             return self.value(operand, self.dtype(type_))

@@ -198,7 +198,7 @@ class Translator:
     def yielded(self, operand: Operand, type_: Type) -> torch.Tensor:
         """What a Block gives for a result of a type: memory that nothing else has."""
         kind = kind_of(type_)
-        if operand is UNDEF:
+        if operand is None or operand is UNDEF:
             return self._filler(type_)
         if kind is not None:
             made = number(self.value(operand), kind)
@@ -212,7 +212,7 @@ class Translator:
         return aten.clone.default(found, memory_format=torch.contiguous_format)
 
     def _filler(self, type_: Type) -> torch.Tensor:
-        """Something of a type, for a path on which nobody reads it."""
+        """Something of a type, for a path on which nobody reads it, or on which it is a gradient that is not there."""
         if isinstance(type_, ScalarType):
             return number(0, type_.kind)
         if not isinstance(type_, TensorType) or type_.shape is None:
@@ -294,7 +294,7 @@ def _sizes_of_missing(block: Block) -> Iterable[str]:
     types: list[Type] = []
     for op in block.walk():
         columns = [[one.yields[at] for one in op.blocks if at < len(one.yields)] for at in range(len(op.outputs))]
-        types += [out.type for out, column in zip(op.outputs, columns) if UNDEF in column]
+        types += [out.type for out, column in zip(op.outputs, columns) if UNDEF in column or None in column]
         types += [arg.type for arg, given in zip(op.blocks[0].args, op.args) if given is UNDEF] if op.blocks else []
     for type_ in types:
         yield from (dim for dim in getattr(type_, "shape", None) or () if isinstance(dim, str))

@@ -20,6 +20,7 @@ from runtime.ir import UNDEF, Block, Location, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.tracer.control.branches import PathEnds, all_names, include_new, trace_path
+from runtime.tracer.control.given_tensors import GivenTensors, leaves
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.older import older
@@ -89,6 +90,9 @@ class Recursion:
         """None: nothing is known of what it gives."""
         self.shares: set[int | Storage] = set()
         """What the memory of its results may be: that of an argument, by number, or memory from before."""
+        self._arguments, self._gives = GivenTensors(session), GivenTensors(session)
+        self._since = session.origins.number()
+        """What has a higher number is made in the calls."""
         self.name = session.new_name(name)
         self.modes = torch_internals.ambient_modes()
         self.handlers = len(session.exceptions.catching)
@@ -142,9 +146,11 @@ class Recursion:
         names = all_names(session, _NO_NAMES)
         before = names.get()
         self._frame = len(session.journal.frames)
+        self._arguments.include(self._leaves([slot.init for slot in self.slots]), self._since)
         session.code.recursions.append(self)
         try:
-            self.path = trace_path(session, "recursion", names, self._run, self._enter)
+            with session.origins.asking_apart():
+                self.path = trace_path(session, "recursion", names, self._run, self._enter)
         finally:
             session.code.recursions.pop()
         path = self.path
@@ -167,14 +173,23 @@ class Recursion:
         types = [(type_, slot.label) for slot in self.slots for type_ in structure.types_of(session, slot.carried)]
         args = [session.new_variable(type_, label) for type_, label in types]
         scope.block.args.extend(args)
-        variables = iter(args)
-        self.inner = [flattening.lift(session, slot.carried, variables, PLAIN) for slot in self.slots]
+        variables, made = iter(self._arguments.variables(args)), dict[Variable, torch.Tensor]()
+        self.inner = [flattening.lift(session, slot.carried, variables, PLAIN, made) for slot in self.slots]
+        self._arguments.note(list(made.values()), self._leaves(self.inner), arguments=True)
         self._params = {}
         for number, (slot, value) in enumerate(zip(self.slots, self.inner)):
             for tensor in _tensors(value, slot.carried):
                 storage = session.info(tensor).storage
                 self._params[storage] = number
                 note_overlap(storage, f"'{slot.label}' of {self.function}(), which calls itself, may be any memory")
+
+    def _leaves(self, values: Sequence[Any]) -> list[tuple[int, Any]]:
+        """The tensors of arguments."""
+        at, found = 0, list[tuple[int, Any]]()
+        for slot, value in zip(self.slots, values):
+            found += leaves(value, slot.carried, at)
+            at += structure.width(slot.carried)
+        return found
 
     def _run(self) -> Any:
         return self.body(self.inner)
@@ -233,10 +248,17 @@ class Recursion:
             self.results = unification.require_few(session, self.results)
             self._require_carried(self.results, f"{self.function}() gives")
             self.changed.append(f"it gives {describe(self.results)}")
+            self._gives = GivenTensors(session)
         shares = self._shared(result, self.results or found)
         if not shares <= self.shares:
             self.shares |= shares
             self.changed.append("its results are other memory")
+        given = list(leaves(result, self.results or found))
+        handed = [slot.init for slot in self.slots if isinstance(slot.carried, structure.Known)]
+        around = [cell_value(cell) for _, cell in self._variables]
+        always = self._gives.include_itself(given, [one for value in (*handed, *around) for one in _tensors_in(value)])
+        if self._gives.include(given) or always:
+            self.changed.append("its results are other objects")
 
     def _shared(self, result: Any, carried: structure.Structure) -> set[int | Storage]:
         """What the memory of the results may be, besides memory that the body makes."""
@@ -278,6 +300,9 @@ class Recursion:
             if wider is not slot.carried:
                 self.slots[number] = Slot(slot.label, slot.init, wider)
                 self.changed.append(f"'{slot.label}' is {describe(wider)}")
+                self._arguments = GivenTensors(session)
+        if not self.changed and self._arguments.include(self._leaves(values), self._since):
+            self.changed.append("its arguments are other objects")
         if self.changed:  # the Block has no Variables for that
             raise PathEnds()
         if self.results is None:
@@ -335,9 +360,13 @@ class Recursion:
         outputs = session.emit(
             operator, operands, None, structure.types_of(session, results), blocks=blocks,
             attrs={"name": self.name}, location=location)  # fmt: skip
-        value = flattening.lift(session, results, iter(outputs), PLAIN)
+        older = self._gives.known(outputs)
+        made = dict(older)
+        value = flattening.lift(session, results, iter(self._gives.variables(outputs)), PLAIN, made)
+        new = [tensor for var, tensor in made.items() if var not in older]
+        self._gives.note(new, list(leaves(value, results)), arguments=False)
         given = [storage for one in self.shares for storage in self._storages(one, values)]
-        for tensor in _tensors(value, results):
+        for tensor in new:
             storage = session.info(tensor).storage
             note_overlap(storage, _REASON)
             for other in given:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runtime.ir import ArrayType, Operator, TensorType, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
-from runtime.ir.ports import flow_of, passed
+from runtime.ir.ports import flow_of, may_pass, passed
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -118,7 +118,7 @@ class Sources:
         op = self._made.get(var)
         if op is None:
             return
-        if flow_of(op).kind in (Kind.BRANCH, Kind.LOOP):
+        if may_pass(op):
             yield from passed(op, op.outputs.index(var))
         elif op.name in _ITEMS or isinstance(var.type, ArrayType):
             yield from _operands(op)

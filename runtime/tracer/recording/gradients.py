@@ -10,7 +10,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.flow import Kind
-from runtime.ir.ports import flow_of, passed
+from runtime.ir.ports import may_pass, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
@@ -133,7 +133,7 @@ def leaves(session: Session) -> list[tuple[torch.Tensor, TensorInfo]]:
     found += [(fake, session.info(fake)) for fake in session.inputs.leaf_arguments()]
     makers = {out: op for scope in session.scope.chain() for op in scope.block.ops for out in op.outputs}
     starts = {out for out, op in makers.items() if op.name == "grad.leaf"}
-    joins = {out for out, op in makers.items() if flow_of(op).is_path}
+    joins = {out for out, op in makers.items() if may_pass(op)}
     inside = [(one, info) for one, info in session.known_with_tensors() if starts or joins
               if not info.steps and info.itself is None and info.requires_grad]  # fmt: skip
     if any(info.storage.first in joins for _, info in inside):

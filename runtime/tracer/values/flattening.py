@@ -175,8 +175,14 @@ def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: 
     return list(session.emit("cond", [session.operand(flag)], types=types_of(session, s), blocks=[first, second]))
 
 
-def lift(session: Session, s: Structure, variables: Iterator[Variable], context: JoinContext) -> Any:
-    """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
+def lift(
+    session: Session, s: Structure, variables: Iterator[Variable], context: JoinContext,
+    tensors: dict[Variable, torch.Tensor] | None = None,
+) -> Any:  # fmt: skip
+    """A value of structure ``s`` carried by the next Variables (which belong to the current Block).
+
+    ``tensors``: those of Variables so far; one that comes again is the same object.
+    """
     if isinstance(s, Known):
         return s.value
     if isinstance(s, Made):
@@ -186,13 +192,19 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
     if isinstance(s, Reference):
         return s.heap.made(session, s.kind, scalars.wrap(next(variables)))
     if isinstance(s, Tensor):
-        return _lift_tensor(session, s, next(variables))
+        var = next(variables)
+        if tensors is None:
+            return _lift_tensor(session, s, var)
+        if var not in tensors:
+            tensors[var] = _lift_tensor(session, s, var)
+        return tensors[var]
     if isinstance(s, Sequence):
-        items = s.kind(lift(session, item, variables, context) for item in s.items)
+        items = s.kind(lift(session, item, variables, context, tensors) for item in s.items)
         session.origins.note_unknown(items)
         return items
     if isinstance(s, Fields):
-        made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables, context) for item in s.items))
+        parts = tuple(lift(session, item, variables, context, tensors) for item in s.items)
+        made = rebuild_fields(s.cls, s.keys, parts)
         if not isinstance(made, (dict, tuple, *BOUND)):
             session.objects.created[id(made)] = made
             session.journal.note_made(made)
@@ -202,7 +214,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
         grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.alias_set)
         return (grown,) if s.kind is tuple else [grown]
     selector = StagedInt(next(variables))
-    return Choice(selector, tuple(lift(session, option, variables, context) for option in s.options))
+    return Choice(selector, tuple(lift(session, option, variables, context, tensors) for option in s.options))
 
 
 def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:

@@ -14,10 +14,11 @@ whether it is a certain one goes through the loop as a flag, from the first time
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -49,6 +50,8 @@ class Itself(Origin):
     """The loops of which an iteration made it."""
     constant: bool = False
     """It may be a constant of the code that an iteration runs: then it is the same one each time."""
+    made: int = 0
+    """Of a tensor that the trace made: its place in the order of creation."""
 
 
 @dataclass(eq=False)
@@ -109,6 +112,24 @@ class Left(Origin):
     carried: Carried
 
 
+Verdict = Literal["same", "other", "unknown"]
+"""Whether two are one object: always, never, or nobody knows."""
+
+
+@dataclass(eq=False)
+class Given(Origin):
+    """A tensor that a call of a recursive function is given, or gives."""
+
+    call: object
+    """Which of the calls."""
+    place: int
+    """Its place among the tensors there."""
+    pairs: dict[tuple[int, int], Verdict]
+    """Whether those at two places are one."""
+    older: list[Origin] | None = None
+    """What is older than all calls, of what an argument can be; None of what a call gives."""
+
+
 Pair = tuple[Any, Any]
 
 
@@ -121,6 +142,10 @@ class Origins:
         self._known: dict[int, Origin] = {}
         self._loops: list[Loop] = []
         self._count = 0
+        self.some_given = False
+        """Whether any tensor is what a recursive function is given, or gives."""
+        self.asked: dict[int, weakref.ref[torch.Tensor]] = {}
+        """The tensors whose identity was asked for, by ``id()``, ``hash()`` or as keys."""
 
     def number(self) -> int:
         """The next one."""
@@ -151,6 +176,8 @@ class Origins:
         found = self.known(value)
         if found is None:
             found = Itself(self.number())
+            if isinstance(value, torch.Tensor) and torch_internals.is_fake(value):
+                found.made = self._session.info(value).number
             self.note(value, found)
         if isinstance(found, Itself):
             made_in = [loop for loop in self._loops if loop not in found.inside and self._made_in(loop, value)]
@@ -182,6 +209,15 @@ class Origins:
                 return
             for key in dead:
                 del self._held[key], self._known[key]
+
+    @contextmanager
+    def asking_apart(self) -> Iterator[None]:
+        """While something is traced that nobody sees the tensors of afterwards."""
+        before = dict(self.asked)
+        try:
+            yield
+        finally:
+            self.asked = before
 
     @contextmanager
     def inside(self, loop: Loop) -> Iterator[None]:
@@ -382,6 +418,6 @@ def _origin(session: Session, inside: Any, made: Any) -> Origin | None:
 
 
 __all__ = [
-    "Carried", "Itself", "Join", "Joined", "Left", "Loop", "OneOf", "Origin", "Origins", "begin_loop", "enter_loop",
-    "leave_loop", "note_join",
+    "Carried", "Given", "Itself", "Join", "Joined", "Left", "Loop", "OneOf", "Origin", "Origins", "Verdict",
+    "begin_loop", "enter_loop", "leave_loop", "note_join",
 ]  # fmt: skip

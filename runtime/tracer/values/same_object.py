@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
+
+from runtime import torch_internals
 from runtime.ir import Operand
+from runtime.tracer.memory import aliases
 from runtime.tracer.memory.deferred import BOOL, JoinOutput, LoopValue
 from runtime.tracer.numbers.scalars import wrap
-from runtime.tracer.values.origins import Carried, Itself, Joined, Left, OneOf, Origin
+from runtime.tracer.values import alias_sets
+from runtime.tracer.values.origins import Carried, Given, Itself, Joined, Left, OneOf, Origin, Verdict
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -46,6 +51,48 @@ def identical(session: Session, a: Any, b: Any) -> Any:
 def is_joined(session: Session, value: Any) -> bool:
     """Whether it is known which object a value is, and that a join made it anew."""
     return isinstance(session.origins.known(value), (Joined, Carried, Left))
+
+
+def related(session: Session, a: torch.Tensor, b: torch.Tensor) -> Verdict:
+    """Whether two tensors are one object, as ``is`` answers or refuses to."""
+    a, b = session.one(a), session.one(b)
+    if a is b:
+        return "same"
+    if is_the_callers(session, a) and is_the_callers(session, b):
+        return "other"
+    found = may_be_one(session, a, b)
+    if found in ("open", "circular") or (found == "unknown" and is_followed(session, a, b)):
+        return "unknown"
+    if found == "same":
+        return "same"
+    joined = is_joined(session, a) or is_joined(session, b)
+    return "unknown" if not joined and may_share(session, a, b) else "other"
+
+
+def is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether this is a tensor that is older than the trace: which of them are one is known."""
+    return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
+
+
+def is_followed(session: Session, a: Any, b: Any) -> bool:
+    """Whether what two come from is followed: that nobody knows if they are one then says that they may be."""
+    if is_joined(session, a) or is_joined(session, b):
+        return True
+    one, other = session.origins.known(a), session.origins.known(b)
+    if isinstance(one, Given) and isinstance(other, Given) and one.call is other.call:
+        return True
+    given = [origin for origin in (one, other) if isinstance(origin, Given)]
+    return bool(given) and all(origin.older is not None for origin in given)
+
+
+def may_share(session: Session, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors may be the same whole memory, by what is known of memory."""
+    first, second = session.info(a), session.info(b)
+    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
+             if one.storage is other.storage and not one.steps and not other.steps]
+    return any(not (one.when & other.when).always for one, other in whole) or any(
+        one.other() is second.storage for one in first.storage.unknown_aliases
+    ) or alias_sets.may_be_one(first.storage, second.storage)
 
 
 def require_one(session: Session, value: Any) -> None:
@@ -169,7 +216,9 @@ def _decide(a: Origin | None, b: Origin | None) -> Decision:
 
 def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin | None, Origin | None]]:
     """Whether two are one, or what has to be one for that; of two that joins made ``a`` is the later one."""
-    if a is None or b is None:  # there is nothing that could be asked for
+    if a is None and b is None:  # a path that ended, or that has neither: nobody asks there
+        return []
+    if a is None or b is None:
         return "other"
     if a is b:
         return "same"
@@ -177,10 +226,14 @@ def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin 
         a, b = b, a
     if isinstance(a, OneOf):
         return [(option, b) for option in a.options]
+    if isinstance(a, Given) and isinstance(b, Given) and a.call is b.call:
+        return a.pairs.get((min(a.place, b.place), max(a.place, b.place)), "unknown")
     if type(a) is Origin or type(b) is Origin:
         return "unknown"
     if isinstance(a, Joined):
         return _by_path(a, b)
+    if isinstance(a, Given) or isinstance(b, Given):
+        return _answer_of_given(a, b)
     if isinstance(a, Left):
         made_inside = isinstance(b, Itself) and a.carried.loop in b.inside
         return "unknown" if made_inside else [(a.carried, _in_loop(a, b))]
@@ -193,4 +246,16 @@ def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin 
     return [(a.first, _of_loop(a, b, "first")), (a.next, _of_loop(a, b, "next"))]
 
 
-__all__ = ["identical", "is_joined", "may_be_one", "require_one"]
+def _answer_of_given(a: Origin, b: Origin) -> Verdict:
+    """Whether what a recursive function is given, or gives, is something else."""
+    parameters = [one for one in (a, b) if isinstance(one, Given) and one.older is not None]
+    if not parameters or isinstance(a, (Carried, Left)):
+        return "unknown"
+    newest = max(parameters, key=lambda one: one.number)
+    other = b if newest is a else a
+    return "other" if all(_decide(one, other) == "other" for one in newest.older or ()) else "unknown"
+
+
+__all__ = [
+    "identical", "is_followed", "is_joined", "is_the_callers", "may_be_one", "may_share", "related", "require_one",
+]  # fmt: skip

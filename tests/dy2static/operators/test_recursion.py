@@ -435,6 +435,18 @@ def never_ends(x):
     return never_ends(x / 2) if x.sum() > 1 else never_ends(x * 2)
 
 
+def raises_what_is_caught(x):
+    def go(y):
+        if y.sum() < 1:
+            raise ValueError("small")
+        return go(y / 2) if y.sum() < 99 else y
+
+    try:
+        return go(x)
+    except ValueError:
+        return x * 0
+
+
 REFUSED = [
     (stores_variable, "stores to the variable 'count' of the function around it"),
     (stores_in_list, "stores to a list"),
@@ -451,6 +463,7 @@ REFUSED = [
     (manages_for_a_while, "stores to a dict"),
     (tries, "inside a try or with statement"),
     (asks_for_gradients, "asks for gradients"),
+    (raises_what_is_caught, "go.. calls itself as deep as a tensor decides, and raises what a try around its call"),
     (never_ends, "calls itself on every path, so that it never ends"),
 ]
 

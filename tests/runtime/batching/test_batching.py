@@ -220,6 +220,7 @@ def test_values_meet() -> None:
     assert joined(mask, 1, 1, refuse) == 1
     assert joined(mask, Rows([5, 1, 2]), Rows([7, 8, 9]), refuse).values == [7, 1, 2]
     assert joined(mask, [1, "a"], [1, "b"], refuse)[1].values == ["b", "a", "a"]
+    assert joined(mask, None, [None, None], refuse) == joined(mask, [None, None], None, refuse) == [None, None]
     assert joined(mask, MISSING, 4, refuse) == joined(mask, 4, MISSING, refuse) == 4
 
 
