@@ -34,6 +34,15 @@ def is_record(value: Any) -> bool:
     return not params.frozen and cls.__module__.partition(".")[0] not in _OURS
 
 
+def is_users_tuple(value: Any) -> bool:
+    """Whether this is a tuple of a user's class that is no namedtuple, and none of C's with fields (``struct_time``).
+    """
+    cls = type(value)
+    if cls is tuple or not isinstance(value, tuple) or cls.__module__.partition(".")[0] in _OURS:
+        return False
+    return not hasattr(cls, "_fields") and not hasattr(cls, "n_fields")
+
+
 def can_be_rebuilt(value: Any) -> bool:
     """Whether an object of a user's class can be made again from its attributes, so that nobody sees a difference."""
     cls = type(value)
