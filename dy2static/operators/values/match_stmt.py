@@ -57,9 +57,13 @@ def _has_others(value: Any) -> bool:
     """Whether unpacking may give others than subscripts."""
     if type(value) in (list, tuple):
         return False
-    if isinstance(value, (list, tuple, deque)) and python_method(value, "__getitem__") is not None:
+    if isinstance(value, (list, tuple, deque)) and any(python_method(value, name) for name in _PLACES):
         return True
     return is_users(python_method(value, "__iter__"))
+
+
+_PLACES = ("__getitem__", "__len__")
+"""What says where a subscript finds an item."""
 
 
 def from_end(value: Any, count: int) -> Any:

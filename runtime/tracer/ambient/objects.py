@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.ambient.unasked import unasked
 
 _OURS = ("runtime", "dy2static", "torch")
@@ -92,6 +93,9 @@ def kind_of_items(cls: type) -> Any:
 def own_items(value: Any) -> list[Any]:
     """The items of a list, tuple, set or deque, the values of a dict, as Python's own class holds them."""
     kind = kind_of_items(type(value))
+    if kind is OrderedDict:  # which looks each key up, and so asks for its hash
+        with keys_answer():
+            return list(kind.values(value))
     return list(kind.values(value) if issubclass(kind, dict) else kind.__iter__(value))
 
 
