@@ -303,7 +303,22 @@ def a_grown_set_of_super(x, y):
     return held.pop("a"), len(held), list.__contains__([1, 2], int(x.sum() > 0)), (1, 2).__getitem__(int(y.sum() > 0))
 
 
-PROGRAMS = [what_is_said, of_several, names, these, nothing, lower, others, a_grown_set_of_super]
+class Many(list):
+    def __bool__(self):
+        return super().__len__() > 1
+
+
+def truth(x, y):
+    held = Many([x])
+    for t in y:
+        if t > 0:
+            held.append(t * x)
+        elif held:
+            held.pop()
+    return held, bool(held), 1 if held else 2, not held
+
+
+PROGRAMS = [truth, what_is_said, of_several, names, these, nothing, lower, others, a_grown_set_of_super]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
