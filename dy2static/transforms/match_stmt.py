@@ -16,8 +16,8 @@ def f(n):
     if _d2s_subject_1 == 0 or _d2s_subject_1 == 1:
         r = 1
     else:
-        if _d2s.is_sequence(_d2s_subject_1, 2, False) and _d2s.is_mapping(_d2s_subject_1[1], 'k') and _d2s_subject_1[1]['k'] == 2:
-            a = _d2s_subject_1[0]
+        if _d2s.is_sequence(_d2s_subject_1, 2, False) and _d2s.is_mapping(_d2s.part(_d2s_subject_1, 1, 2, None), 'k') and _d2s.part(_d2s_subject_1, 1, 2, None)['k'] == 2:
+            a = _d2s.part(_d2s_subject_1, 0, 2, None)
             _d2s_taken_1 = a > 1
         else:
             _d2s_taken_1 = False
@@ -141,10 +141,17 @@ class _Pattern:
                 self._bind(item.name, operator("starred", copy.deepcopy(subject), constant(index), after,
                                                origin=self.origin))
                 continue
-            if star is None or index < star:
-                part = self._expression("subject[place]", subject=subject, place=constant(index))
-            else:
-                part = operator("from_end", copy.deepcopy(subject), constant(len(items) - index), origin=self.origin)
+            if star is not None and items[star].name is None:  # Python subscripts the subject
+                if index < star:
+                    part = self._expression("subject[place]", subject=subject, place=constant(index))
+                else:
+                    place = constant(len(items) - index)
+                    part = operator("from_end", copy.deepcopy(subject), place, origin=self.origin)
+            else:  # and unpacks it here
+                before = least if star is None else star
+                after = None if star is None else least - star
+                part = operator("part", copy.deepcopy(subject), constant(index), constant(before), constant(after),
+                                origin=self.origin)
             self._add(part, item)
 
     def _MatchMapping(self, subject: Any, pattern: gast.AST) -> None:

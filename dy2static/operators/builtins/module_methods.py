@@ -17,8 +17,9 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.provenance import memo, note_module
 from dy2static.operators.shared import module_parts
-from dy2static.operators.shared.staging import Choice, Session, Staged
-from dy2static.operators.values import traced_attribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.shared.stored import MODULES
+from dy2static.operators.values import traced_attribute, traced_subscript
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 
@@ -104,6 +105,13 @@ def _mode(self: torch.nn.Module, mode: Any = True) -> tuple[torch.nn.Module, Any
     return self, mode
 
 
+def _item(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``super().__getitem__(index)`` of a list of modules, where only the run knows the index."""
+    if kwargs or len(args) != 2 or not any_staged(args[1:]):
+        return NotImplemented
+    return traced_subscript.read(session, *args, own=True)
+
+
 def _eval(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return call(args[0].train, False)
 
@@ -136,6 +144,7 @@ _HANDLERS: list[tuple[Any, Any]] = [
       for name in names if (method := getattr(cls, name, None)) is not None),
     (inspect.unwrap(torch.optim.LBFGS.step), _lbfgs),
     (torch.nn.Module.train, _train),
+    *((cls.__getitem__, _item) for cls in MODULES),
     (torch.nn.Module.eval, _eval),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
 ]  # fmt: skip

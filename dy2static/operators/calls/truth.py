@@ -36,12 +36,14 @@ def truth_of(session: Session, value: Any) -> Any:
         return tracer_cond.truth(session, value)
     if isinstance(value, Undefined):
         raise UnboundLocalError(unbound_message(value.name))
-    length = _staged_length(session, value)
+    name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
+    grown = structure.growing(value) is not None
+    method = python_method(value, name) if grown and type(value) not in (list, tuple) else None
+    length = _staged_length(session, value) if method is None else None
     if length is not None:
         return truth_of(session, length)
     if is_iterator(value):
         return True
-    name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
     method = python_method(value, name)
     if method is None:
         return bool(value)

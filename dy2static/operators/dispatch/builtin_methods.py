@@ -25,6 +25,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
+from dy2static.operators.shared.stored import bound
 from dy2static.operators.values import (
     number_keys,
     str_format,
@@ -66,6 +67,19 @@ _GOES_OVER = _OF_ITEMS | {
 _EXTENDING = ("extend", "extendleft", "__iadd__")
 """Methods of deques that take the items of what they are given."""
 
+_HOLDING = (list, tuple, deque, dict, set, frozenset, str)
+_SYNTAX: dict[str, Any] = {
+    "__getitem__": (traced_subscript.read, 1), "__setitem__": (traced_subscript.write, 2),
+    "__delitem__": (traced_subscript.delete, 1), "__contains__": (traced_compare.contains, 1),
+}  # fmt: skip
+"""What operators do with a container itself, and how many arguments its method has."""
+
+
+def is_syntax(f: Any, args: tuple[Any, ...]) -> bool:
+    """Whether ``f(*args)`` is such a method of a class: ``list.__setitem__(items, key, value)``."""
+    return getattr(f, "__name__", None) in _SYNTAX and isinstance(args[0], _HOLDING)
+
+
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
     owner: Any = unasked(f, "__self__")
@@ -81,7 +95,7 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     if found is not None:  # a method that was read before the container became one of several
         if isinstance(found, RowChoice):
             return _of_row(session, found, f, args, kwargs)
-        methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
+        methods = Choice(found.selector, tuple(bound(option, f.__name__) for option in found.options))
         return traced(session, methods, args, kwargs)
     of_a_class = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
     if session.containers.has_contents and args and of_a_class:
@@ -108,7 +122,7 @@ def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], k
     """A method of a dict that others hold by reference; its views show what it holds whenever they are read."""
     if f.__name__ in VIEWS.values():
         return f(*args, **kwargs)
-    return distribute(session, found, lambda option: call_builtin(session, getattr(option, f.__name__), args, kwargs))
+    return distribute(session, found, lambda option: call_builtin(session, bound(option, f.__name__), args, kwargs))
 
 
 def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -128,6 +142,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         kind = eager_type(owner)
         if not issubclass(kind, f.__objclass__) and kind in _EMPTY:
             theirs(f, kind())  # of another class: Python says so
+    given = args[1:] if unbound else args
+    if name in _SYNTAX and isinstance(owner, _HOLDING) and not kwargs and len(given) == _SYNTAX[name][1]:
+        if namespace_owner(session, owner) is None:  # super().__getitem__(key) of a user's method
+            return _SYNTAX[name][0](session, owner, *given, own=True)
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, f, args, kwargs)
     if name in _GOES_OVER and isinstance(owner, (*CONTAINERS, str)):
@@ -175,15 +193,11 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = (*(tensor_keys.own_items(session, arg) for arg in args[:1]), *args[1:])
     if isinstance(owner, (set, frozenset)) and name in _OF_ITEMS:
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
-    if isinstance(owner, (dict, set, frozenset)) and name == "__contains__" and len(given) == 1 and not kwargs:
-        return traced_compare.contains(session, owner, given[0])
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None
-            return number_keys.get(session, owner, given[0], default, traced_subscript.read)
+            return number_keys.get(session, owner, given[0], default, _SYNTAX["__getitem__"][0])
         raise number_keys.refusal(session, "a key of", owner)
-    if isinstance(owner, dict) and name == "__getitem__" and len(given) == 1 and isinstance(given[0], Staged):
-        return number_keys.item(session, owner, given[0], lambda session, obj, key: dict.__getitem__(obj, key))
     if isinstance(owner, str) and name == "format":
         values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         if str_format.is_staged(owner, values, kwargs):

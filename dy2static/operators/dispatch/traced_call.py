@@ -199,7 +199,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args
-            and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
+            and (growing.is_growing(args[0]) or containers.several(args[0]) is not None
+                 or builtin_methods.is_syntax(f, args))):
         owner = unasked(f, "__self__")
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
         if f.__name__ not in _STORING:

@@ -46,7 +46,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
         if growing.is_growing(value):
             return _grown(session, array.copy(value), before, after)
         if differ_in_length(value):
-            return distribute(session, value, lambda option: _taken_apart(option, before, after))
+            return distribute(session, value, lambda option: taken_apart(option, before, after))
         if _has_own_items(session, value):
             return unpack(call(list, value), before, after)
     if after is None:
@@ -64,7 +64,7 @@ def _all_of(value: Any) -> list[Any]:
     return items
 
 
-def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
+def taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
     """The items of one of several, as a tuple: what the others give is joined with it item by item."""
     found = unpack(value, before, after)
     if after is not None or (isinstance(found, tuple) and len(found) == before):

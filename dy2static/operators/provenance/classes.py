@@ -22,6 +22,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
+from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.guard_code import CheckWriter
@@ -199,9 +200,9 @@ _HOLDING = (list, tuple, dict, set, frozenset, deque)
 
 
 def _items(value: Any) -> Any:
-    if not isinstance(value, _HOLDING) or len(value) > _MOST:
+    if not isinstance(value, _HOLDING) or own_length(value) > _MOST:
         return ()
-    return (*value, *value.values()) if isinstance(value, dict) else value
+    return (*dict.__iter__(value), *dict.values(value)) if isinstance(value, dict) else own_items(value)
 
 
 def note_asked(session: Session, values: Iterable[Any]) -> None:

@@ -1,14 +1,17 @@
 """What the patterns of ``match`` ask: is it a sequence, a mapping, an instance; and the parts they look at.
 
-    case [a, *b]:     ->   is_sequence(subject, 1, True)     subject[0]     starred(subject, 1, 0)
+    case [a, *b]:     ->   is_sequence(subject, 1, True)     part(subject, 0, 1, 0)     starred(subject, 1, 0)
     case C(1, x=2):   ->   is_matched(subject, C, 1, "x")    positional(subject, C, 0)     subject.x
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from dy2static.operators.calls.call import call
+from dy2static.operators.constructs.user_methods import is_users
+from dy2static.operators.iteration.unpack import taken_apart
 from dy2static.operators.shared.staging import Choice, active, distribute, python_method
 from dy2static.operators.values.attribute import attr
 from dy2static.operators.values.subscript import item
@@ -38,6 +41,29 @@ def starred(value: Any, before: int, after: int) -> Any:
     """The list of the items that a starred pattern takes."""
     whole = call(list, value)
     return item(whole, slice(before, call(len, whole) - after))
+
+
+def part(value: Any, index: int, before: int, after: int | None) -> Any:
+    """An item that unpacking gives to a pattern: of ``before``, or of those and ``after`` behind a starred one.
+
+    Which those are a user's ``__iter__`` says, or what a list or tuple stores, whatever its ``__getitem__`` says.
+    """
+    if any(map(_has_others, value.options if isinstance(value, Choice) else (value,))):
+        return taken_apart(value, before, after)[index]
+    return item(value, index if index < before or after is None else index - before - 1 - after)
+
+
+def _has_others(value: Any) -> bool:
+    """Whether unpacking may give others than subscripts."""
+    if type(value) in (list, tuple):
+        return False
+    if isinstance(value, (list, tuple, deque)) and any(python_method(value, name) for name in _PLACES):
+        return True
+    return is_users(python_method(value, "__iter__"))
+
+
+_PLACES = ("__getitem__", "__len__")
+"""What says where a subscript finds an item."""
 
 
 def from_end(value: Any, count: int) -> Any:

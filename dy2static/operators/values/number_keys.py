@@ -58,7 +58,8 @@ def _chosen(session: Session, obj: dict[Any, Any], key: Staged, read: Read, othe
         place = session.scalar("select", session.scalar("eq", key, one), position, place)
     if not keys:
         return other()
-    if all(isinstance(obj[one], CONTAINERS) for one in keys):  # they stay themselves, so that they can be changed
+    held = [dict.__getitem__(obj, one) for one in keys]
+    if all(isinstance(value, CONTAINERS) for value in held):  # they stay themselves, so that they can be changed
         ended: list[Any] = []
 
         def without() -> Any:
@@ -84,10 +85,10 @@ def _numbers(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
     Raises:
         TraceError: D2S265.
     """
-    if held_in(obj) is not None or key.kind not in ("int", "bool", "float") or len(obj) > _AT_MOST:
+    if held_in(obj) is not None or key.kind not in ("int", "bool", "float") or dict.__len__(obj) > _AT_MOST:
         raise refusal(session, "a key of", obj)
     found = []
-    for one in obj:
+    for one in dict.__iter__(obj):
         if type(one) in (int, float, bool) or isinstance(one, enum.IntEnum):
             found.append(one)
         elif not isinstance(one, _NO_NUMBERS) and is_users(python_method(one, "__eq__")) or (

@@ -30,30 +30,42 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
+from dy2static.operators.shared.stored import own_method, stored_items, users_method
 from dy2static.operators.values import equality, sequence_operators
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.recording import reads
-from runtime.tracer.values import containers, heaps, same_object, unjournaled
+from runtime.tracer.values import array, containers, heaps, same_object, unjournaled
 from runtime.tracer.values.open_generators import require_told_apart
 
+_OF_THE_TRACE = (torch.Tensor, Staged, StagedRange)
+"""What has a ``__contains__`` in Python that is not a user's."""
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()))
 _ALL_VIEWS: tuple[Any, ...] = (*_VIEWS, type({}.items()))
 
 
-def contains(session: Session, container: Any, value: Any) -> Any:
-    """``value in container``, a plain or staged bool."""
-    container, value = containers.opened(container), containers.opened(value)
+def contains(session: Session, container: Any, value: Any, *, own: bool = False) -> Any:
+    """``value in container``, a plain or staged bool; ``own``: in what the container itself holds, which a user's
+    ``__contains__`` asks ``super()`` for."""
     if isinstance(container, Choice):
-        return distribute(session, container, lambda option: contains(session, option, value))
+        return distribute(session, container, lambda option: contains(session, option, value, own=own), itself=True)
+    method = None if own or isinstance(container, _OF_THE_TRACE) else users_method(container, "__contains__")
+    if method is None:
+        container = containers.opened(container)
+        if isinstance(container, Choice):
+            return distribute(session, container, lambda option: contains(session, option, value, own=own))
+    value = containers.opened(value)
     if isinstance(value, Choice):
-        return distribute(session, value, lambda option: contains(session, container, option))
+        return distribute(session, value, lambda option: contains(session, container, option, own=own))
     if isinstance(container, _HASHING) and held_choice(value) is not None:
-        return spread(session, value, lambda given: contains(session, container, given))
+        return spread(session, value, lambda given: contains(session, container, given, own=own))
+    if method is not None:
+        unjournaled.require_own(session, container)
+        return truth_of(session, call(method, container, value))
     unjournaled.require_own(session, container)
     value = own_key(session, container, value)
     if isinstance(container, StagedRange):
@@ -64,32 +76,30 @@ def contains(session: Session, container: Any, value: Any) -> Any:
             return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
     if growing.is_growing(container):
-        found = sequence_operators.contained(session, container, value)
+        found = sequence_operators.contained(session, array.copy(container), value)
         if found is sequence_operators.NOT_DONE:
             raise growing.refusal(session, "'in'")
         return found
+    items = stored_items(container) if isinstance(container, (list, tuple, deque)) else container
     if isinstance(container, (list, tuple, deque)) and (
-            _holds_grown(value, container) or user_methods.holds_grown(session, value, container)
-            or any(user_methods.says_equal(one) for one in (value, *container)
+            _holds_grown(value, items) or user_methods.holds_grown(session, value, container)
+            or any(user_methods.says_equal(one) for one in (value, *items)
                    if type(one) not in _PLAIN_ITEMS)
             or session.containers.has_contents
-            and any(isinstance(item, set) and equality.is_open(item) for item in container)):
-        return equality.any_equal(session, container, value)
+            and any(isinstance(item, set) and equality.is_open(item) for item in items)):
+        return equality.any_equal(session, items, value)
     if isinstance(value, Staged) and isinstance(container, _VIEWS):
         return _any_equal(session, list(container), value)
-    if isinstance(container, _CONTAINERS) and _compares(value, container):
-        return _any_equal(session, container, value)
+    if isinstance(container, _CONTAINERS) and _compares(value, items):
+        return _any_equal(session, items, value)
     if isinstance(value, Staged) and isinstance(container, (str, bytes)):
         raise session.error("a piece of text only known while the Program runs is looked up in a string",
                             hint="Compare numbers or tensors instead.", code="D2S263")
-    method = python_method(container, "__contains__")
-    if method is not None:
-        return truth_of(session, call(method, container, value))
     note_answers(session, container)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if isinstance(container, _ALL_VIEWS):
         asked_methods.require_hashed(session, "'in'", (value, *container))
-    return value in container
+    return own_method(type(container), "__contains__")(container, value) if own else value in container
 
 
 _PLAIN_ITEMS = frozenset((int, float, str, bool, type(None), torch.Tensor))

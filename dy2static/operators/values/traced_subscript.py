@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 import os
 import sys
@@ -41,8 +42,10 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
+from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
 from dy2static.operators.values import number_keys, sequence_operators, tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
+from runtime.tracer.ambient.objects import kind_of_items
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.guards import is_plain
@@ -51,31 +54,43 @@ from runtime.tracer.recording import reads
 from runtime.tracer.values import array, containers
 from runtime.tracer.values.numpy_arrays import NumpyArray
 
-_MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+_OF_THE_TRACE = (torch.Tensor, NumpyArray, StagedSequence, Staged)
+"""What has methods in Python that are not a user's, or has them asked elsewhere."""
 
 
-def _opened(obj: Any, method: str) -> Any:
+def _asked(obj: Any, method: str, own: bool) -> Any:
+    """The method of a user's class that says what the operation does, if there is one and it is not what asks."""
+    return None if own or isinstance(obj, _OF_THE_TRACE) else users_method(obj, method)
+
+
+def _opened(obj: Any, method: str, own: bool) -> Any:
     """``containers.opened``, but for an object whose class says itself what the operation does: it is given that."""
     found = containers.several(obj)
-    return obj if found is None or python_method(obj, method) is not None else found
+    return obj if found is None or _asked(obj, method, own) is not None else found
 
 
-def read(session: Session, obj: Any, key: Any) -> Any:
-    """``obj[key]``."""
+def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
+    """``obj[key]``; ``own``: what the container itself holds there, which a user's ``__getitem__`` asks ``super()``
+    for."""
     row = held_in(obj) if session.containers.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         return row.heap.get(session, row.number, key)
     given = obj
-    obj, key = _opened(obj, "__getitem__"), containers.opened(key)
+    obj, key = _opened(obj, "__getitem__", own), containers.opened(key)
     if isinstance(obj, Choice):
         _require_anywhere(session, obj, key)
         with growing.checked(session, given, key):
-            return distribute(session, obj, lambda option: read(session, option, key), itself=True)
+            return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
     if isinstance(key, Choice):
         with growing.checked(session, given, key):
-            return _by_choice(session, obj, key)
+            return _by_choice(session, obj, key, own)
     if held_choice(key) is not None:
-        return spread(session, key, lambda given: read(session, obj, given))
+        return spread(session, key, lambda given: read(session, obj, given, own=own))
+    if obj is os.environ:
+        obj = WatchedEnvironment(session)
+    method = _asked(obj, "__getitem__", own)
+    if method is not None:
+        return call(method, obj, key)
     key = _bounds(session, key)
     if isinstance(obj, NumpyArray):
         return numpy_arrays.item(session, obj, key)
@@ -95,7 +110,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         growing.require_key("", key)
         raise session.error("a part of a piece of text that is only known while the Program runs", code="D2S263",
                             hint="Take the part of what the text is made of.")
-    if growing.is_growing(obj) and python_method(obj, "__getitem__") is None:
+    if growing.is_growing(obj):
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
@@ -108,26 +123,21 @@ def read(session: Session, obj: Any, key: Any) -> Any:
             return found if type(obj) is list else traced(session, tuple, (found,), {})
     if any_staged([key]) and isinstance(obj, deque):
         growing.require_key(deque(), key)  # it has no slices
-    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
+    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *MODULES)):
         raise number_keys.refusal(session, "a slice or key of", obj)
-    if obj is os.environ:
-        obj = WatchedEnvironment(session)
     if type(obj) is dict and namespace_owner(session, obj) is not None:
         note_space_read(session, obj, key)
         return obj[key]
-    method = python_method(obj, "__getitem__")
-    if method is not None:
-        return call(method, obj, key)
     note_asked(session, (key, obj) if isinstance(obj, dict) and not is_plain(key) else ())
     key = traced_compare.own_key(session, obj, key)
-    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not dict.__contains__(obj, key):
         missing = python_method(obj, "__missing__")
         if missing is not None:
             return call(missing, obj, key)
         note_content_write(session, obj)
         if isinstance(obj, defaultdict):
             boundary.require_none(session, "a default_factory", [obj.default_factory], code=Code())
-    value = obj[key]
+    value = own_method(type(obj), "__getitem__")(obj, key) if own else obj[key]
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
@@ -159,27 +169,29 @@ def _require_anywhere(session: Session, obj: Choice, key: Any) -> None:
         raise KeyError(key)
 
 
-def _by_choice(session: Session, obj: Any, key: Choice) -> Any:
+def _by_choice(session: Session, obj: Any, key: Choice, own: bool) -> Any:
     """An item at one of several keys. Lists and dicts among the items stay themselves, so that they can be changed."""
-    if isinstance(obj, (dict, list, tuple)) and not growing.is_growing(obj):
+    asks = _asked(obj, "__getitem__", own) is not None or users_method(obj, "__missing__") is not None
+    if isinstance(obj, (dict, list, tuple)) and not asks and not growing.is_growing(obj):
         if isinstance(obj, defaultdict) and obj.default_factory is not None:
             for option in key.options:
-                if option not in obj:
+                if not dict.__contains__(obj, option):
                     raise session.error(
                         f"whether {option!r} becomes a key of a defaultdict is only known while the Program runs",
                         hint="Add the keys before the branch or loop.", code="D2S265")
         try:
-            items = tuple(obj[option] for option in key.options)
+            get = own_method(type(obj), "__getitem__")
+            items = tuple(get(obj, option) for option in key.options)
         except (LookupError, TypeError):
             items = ()
         if any(isinstance(value, CONTAINERS) for value in items):
             return Choice(key.selector, items)
-    return distribute(session, key, lambda option: read(session, obj, option))
+    return distribute(session, key, lambda option: read(session, obj, option, own=own))
 
 
 def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
-    if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+    if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *MODULES)):
         return reads.index(session, key)
     if isinstance(obj, (list, tuple, str, range, deque)):
         return user_methods.as_number(session, key, "__index__")
@@ -209,19 +221,16 @@ def _bounds(session: Session, key: Any) -> Any:
 
 
 def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
-    if isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+    if isinstance(obj, (list, tuple, str, range, deque, *MODULES)):
         if key.kind not in ("int", "bool"):
-            obj[key.python_type()]  # which Python refuses, in these words
-        items = list(obj) if not isinstance(obj, torch.nn.ParameterList) else [obj[i] for i in range(len(obj))]
+            own_method(type(obj), "__getitem__")(obj, key.python_type())  # which Python refuses, in these words
+        items = list(stored_items(obj))
         if isinstance(obj, CONTAINERS):
             for position, value in enumerate(items):
                 note_item_read(session, obj, position, value)
         return _choose(session, items, key, type(obj).__name__)
-    method = python_method(obj, "__getitem__")
-    if method is not None:
-        return call(method, obj, key)
     if isinstance(obj, dict):
-        return number_keys.item(session, obj, key, read)
+        return number_keys.item(session, obj, key, functools.partial(read, own=True))
     return obj[key]
 
 
@@ -274,23 +283,28 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
     return obj.get(session, index)
 
 
-def write(session: Session, obj: Any, key: Any, value: Any) -> None:
-    """``obj[key] = value``."""
+def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False) -> None:
+    """``obj[key] = value``; ``own``: in the container itself, whatever a user's ``__setitem__`` says."""
     row = held_in(obj) if session.containers.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         row.heap.set(session, row.number, key, value)
         return
-    obj = _opened(obj, "__setitem__")
+    obj = _opened(obj, "__setitem__", own)
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: write(session, option, key, value), itself=True)
+        distribute(session, obj, lambda option: write(session, option, key, value, own=own), itself=True)
         return
     if held_choice(key) is not None:
-        spread(session, key, lambda given: write(session, obj, given, value))
+        spread(session, key, lambda given: write(session, obj, given, value, own=own))
         return
     if isinstance(obj, Staged):
         theirs(operator.setitem, obj.python_type(), key, value)  # raises: they take no items
     if obj is os.environ:
         obj = WatchedEnvironment(session)
+    method = _asked(obj, "__setitem__", own)
+    if method is not None:
+        _require_module(session, obj)
+        call(method, obj, key, value)
+        return
     key = _bounds(session, key)
     if isinstance(obj, NumpyArray):
         raise session.error("an item of a NumPy array that is only known while the Program runs is written",
@@ -313,13 +327,13 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             obj[tensor_index.plain(session, key)] = _stored(session, value)
         return
     key = _as_int(session, obj, key)
-    if growing.is_growing(obj) and python_method(obj, "__setitem__") is None:
+    if growing.is_growing(obj):
         growing.write(session, obj, key, value)
         return
     if isinstance(key, slice) and isinstance(obj, list) and (type(value) is not type(obj) or key.step not in (None, 1)):
         value = containers.opened(value)
         if isinstance(value, Choice):  # else what stands for its items would be put into the list, and stand alone
-            distribute(session, value, lambda option: write(session, obj, key, option))
+            distribute(session, value, lambda option: write(session, obj, key, option, own=own))
             return
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
         with growing.checked(session, obj, key):
@@ -332,10 +346,6 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             growing.require_key(type(obj)(), key, operator.setitem, ())  # a tuple has no place to write
         raise number_keys.refusal(session, "a slice or key of", obj)
     _require_module(session, obj)
-    method = python_method(obj, "__setitem__")
-    if method is not None:
-        call(method, obj, key, value)
-        return
     key = traced_compare.own_key(session, obj, key)
     if obj is sys.modules:
         done(session, "sys.modules is changed")
@@ -346,7 +356,10 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     note_content_write(session, obj)
     if isinstance(key, slice):
         asked_methods.require_items(session, "a store to a slice", [value], is_converted=False)
-    operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
+    if own:
+        own_method(type(obj), "__setitem__")(obj, key, value)
+    else:
+        operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
 
 
 def _require_module(session: Session, obj: Any) -> None:
@@ -360,35 +373,41 @@ def _stored(session: Session, value: Any) -> Any:
 
 def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
     """``list[n] = value`` for a staged n: the list is changed on one of as many paths as it has items."""
-    if not obj:
+    kind = kind_of_items(type(obj))
+    if not kind.__len__(obj):
         raise IndexError("list assignment index out of range")
     note_content_write(session, obj)
 
     def path(position: int) -> Callable[[], None]:
         def run() -> None:
             note_content_write(session, obj)
-            obj[position] = value
+            kind.__setitem__(obj, position, value)
 
         return run
 
     require_uncaught_type(session, IndexError)
-    tracer_cond.switch(session, key, [path(position) for position in range(len(obj))], NO_NAMES)
+    tracer_cond.switch(session, key, [path(position) for position in range(kind.__len__(obj))], NO_NAMES)
 
 
-def delete(session: Session, obj: Any, key: Any) -> None:
-    """``del obj[key]``."""
-    whole, obj = obj, _opened(obj, "__delitem__")
+def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
+    """``del obj[key]``; ``own``: of the container itself, whatever a user's ``__delitem__`` says."""
+    whole, obj = obj, _opened(obj, "__delitem__", own)
     if isinstance(obj, Choice):
         with growing.checked(session, whole, key):
-            distribute(session, obj, lambda option: delete(session, option, key), itself=True)
+            distribute(session, obj, lambda option: delete(session, option, key, own=own), itself=True)
         return
     if held_choice(key) is not None:
         with growing.checked(session, whole, key):
-            spread(session, key, lambda given: delete(session, obj, given))
+            spread(session, key, lambda given: delete(session, obj, given, own=own))
         return
     if isinstance(obj, Staged):
         theirs(operator.delitem, obj.python_type(), key)  # raises: they have no items
-    if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
+    method = _asked(obj, "__delitem__", own)
+    if method is not None:
+        _require_module(session, obj)
+        call(method, obj, key)
+        return
+    if growing.is_growing(obj):
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
         return
     key = _as_int(session, obj, _bounds(session, key))
@@ -399,16 +418,15 @@ def delete(session: Session, obj: Any, key: Any) -> None:
             return
         raise number_keys.refusal(session, "an item deleted from", obj)
     _require_module(session, obj)
-    method = python_method(obj, "__delitem__")
-    if method is not None:
-        call(method, obj, key)
-        return
     key = traced_compare.own_key(session, obj, key)
     if not isinstance(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
         with observed(session, obj):
             del obj[key]
         return
     note_content_write(session, obj)
-    operator.delitem(obj, key)  # type: ignore[arg-type]  # a set raises
+    if own:
+        own_method(type(obj), "__delitem__")(obj, key)
+    else:
+        operator.delitem(obj, key)  # type: ignore[arg-type]  # a set raises
 
 

@@ -54,7 +54,7 @@ class Findings:
     """Those of them that variables hold by reference as well, once an iteration of a loop has made them: several
     variables know one on some paths only."""
     apart: frozenset[str] = frozenset()
-    """Classes whose objects get other attributes, so that they have no place in a table."""
+    """Classes whose objects get other attributes, so that they have no place in a table, or are no mere tuples."""
     reading: frozenset[str] = frozenset()
     """Functions of PyTorch, by name, that read tensors (``float(self.num_batches_tracked)``): they are converted."""
     peeled: frozenset[Location] = frozenset()

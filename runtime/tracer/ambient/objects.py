@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.ambient.unasked import unasked
 
 _OURS = ("runtime", "dy2static", "torch")
@@ -32,6 +33,15 @@ def is_record(value: Any) -> bool:
     if params is None or issubclass(cls, (dict, tuple)):
         return False
     return not params.frozen and cls.__module__.partition(".")[0] not in _OURS
+
+
+def is_users_tuple(value: Any) -> bool:
+    """Whether this is a tuple of a user's class that is no namedtuple, and none of C's with fields (``struct_time``).
+    """
+    cls = type(value)
+    if cls is tuple or not isinstance(value, tuple) or cls.__module__.partition(".")[0] in _OURS:
+        return False
+    return not hasattr(cls, "_fields") and not hasattr(cls, "n_fields")
 
 
 def can_be_rebuilt(value: Any) -> bool:
@@ -83,6 +93,9 @@ def kind_of_items(cls: type) -> Any:
 def own_items(value: Any) -> list[Any]:
     """The items of a list, tuple, set or deque, the values of a dict, as Python's own class holds them."""
     kind = kind_of_items(type(value))
+    if kind is OrderedDict:  # which looks each key up, and so asks for its hash
+        with keys_answer():
+            return list(kind.values(value))
     return list(kind.values(value) if issubclass(kind, dict) else kind.__iter__(value))
 
 

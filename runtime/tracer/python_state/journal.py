@@ -300,6 +300,8 @@ class Journal:
                 self.note(Place("content", hidden[1]), joined)
         if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
             raise self._hidden(place)
+        if place.kind == "attribute" and objects.is_users_tuple(place.owner):
+            self._session.keep_whole(type(place.owner))
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
@@ -337,6 +339,8 @@ class Journal:
         if place.kind == "attribute" and module_slots.hides(place.owner, place.name):
             place.set(before)
             raise self._hidden(place)
+        if place.kind == "attribute" and objects.is_users_tuple(place.owner):
+            self._session.keep_whole(type(place.owner))
         self.first_stores.setdefault(place, self._session.location())
         for frame in (*self.frames, *self.tries):
             frame.setdefault(place, before)

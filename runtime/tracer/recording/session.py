@@ -225,6 +225,15 @@ class Session:
         if not self.call.advanced:
             raise self.restart(Findings(apart=frozenset({_name_of(cls)})))
 
+    def is_whole(self, cls: type) -> bool:
+        """Whether tuples of a user's class are what they are: they get attributes."""
+        return _name_of(cls) in self.call.known.apart
+
+    def keep_whole(self, cls: type) -> None:
+        """A tuple of a user's class gets an attribute: trace again and make no others of the items of such tuples."""
+        if not self.is_whole(cls):
+            raise self.restart(Findings(apart=frozenset({_name_of(cls)})))
+
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew.
 

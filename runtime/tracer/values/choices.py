@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
 from runtime.tracer.ambient import source_places, state
+from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.ambient.walks import walk
@@ -190,8 +192,23 @@ def _length(value: Any) -> int | None:
     if isinstance(value, torch.Tensor):
         size = value.shape[0] if value.dim() else None
         return size if type(size) is int else None
-    known = isinstance(value, (list, tuple)) and growing(value) is None
-    return len(value) if known else None
+    known = isinstance(value, (list, tuple)) and growing(value) is None and not _says_items(value)
+    return own_length(value) if known else None
+
+
+def _says_items(value: Any) -> bool:
+    """Whether the class of a list or tuple says itself, in Python, what its items are."""
+    return isinstance(getattr(type(value), "__iter__", None), types.FunctionType)
+
+
+def _item(index: int) -> Callable[[Any], Any]:
+    """What gives the item that unpacking finds at a place: what is stored there, whatever a subscript would give."""
+
+    def item(value: Any) -> Any:
+        stored = isinstance(value, (list, tuple)) and type(value) not in (list, tuple)
+        return own_items(value)[index] if stored else value[index]
+
+    return item
 
 
 def lengths(choice: Choice) -> set[int | None]:
@@ -206,7 +223,7 @@ def _iter(self: Choice) -> Iterator[Any]:
     count = found.pop() if len(found) == 1 else None
     if count is None:
         _refused("iterated over")(self)
-    items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
+    items = [distribute(state.current(), self, _item(index)) for index in range(count)]
     return iter(items)
 
 

@@ -77,7 +77,7 @@ def several(value: Any) -> Choice | None:
     kind = python_kind(value)
     if kind.__len__(value) != 1:
         return _put_together(value) if _any_hidden() else None
-    (found,) = kind.__iter__(value)
+    (found,) = dict.__iter__(value) if isinstance(value, dict) else kind.__iter__(value)  # an OrderedDict's hashes it
     if type(found) is RowKey:
         return choice_of(state.current(), found.row)
     return found.choice if type(found) is Several else None

@@ -374,6 +374,8 @@ class Attribute:
 def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """Keys and items of a dict, namedtuple or dataclass instance; None for anything else.
 
+    The items of a tuple of a user's class are named as well, by their places.
+
     Attributes that are no fields come after these. A method that is bound to a tensor of the trace holds the tensor;
     its only key is its name.
     """
@@ -383,7 +385,13 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         return _with_attributes(value, tuple(value.keys()), tuple(value.values()))
     if is_namedtuple(value):
         cls: Any = type(value)
-        return _with_attributes(value, tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields), tuple(value))
+        names = tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields)
+        return _with_attributes(value, names, tuple(tuple.__iter__(value)))
+    if objects.is_users_tuple(value):
+        if objects.attributes(value):  # what is made of the items would not have them
+            return None
+        items = tuple(tuple.__iter__(value))
+        return tuple(f"item{place}" for place in range(len(items))), items
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
         names += tuple(name for name in objects.attributes(value) if name not in names)

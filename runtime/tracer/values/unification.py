@@ -99,6 +99,8 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         return Known(value)
     if copied and is_container(value) and objects.attributes(value):
         return Known(value)
+    if objects.is_users_tuple(value) and (session.is_whole(type(value)) or not has_traced(value)):
+        return Known(value)
     fields = field_items(value)
     if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
         return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))

@@ -1,0 +1,56 @@
+"""What a container itself holds and does, whatever the methods of a user's class say.
+
+    class Ring(list):
+        def __getitem__(self, i): return super().__getitem__(i % len(self))
+
+    ring[i]                           asks the user's method, as every operator does first
+    super().__getitem__(i % ...)      asks for what is stored here
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from dy2static.operators.shared.staging import python_method
+from runtime.tracer.ambient.objects import own_items
+
+MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+_SEQUENCES = (list, tuple, range, str)
+
+
+def stored_items(value: Any) -> Any:
+    """The items of a list, tuple, deque, string, range or list of modules, as it holds them."""
+    if type(value) in _SEQUENCES:
+        return value
+    if isinstance(value, MODULES):
+        kind: Any = next(cls for cls in MODULES if isinstance(value, cls))
+        return [kind.__getitem__(value, index) for index in range(kind.__len__(value))]
+    return str(str.__str__(value)) if isinstance(value, str) else own_items(value)
+
+
+def own_method(cls: type, name: str) -> Any:
+    """The method of a class that is not written in Python: what ``super()`` finds for a user's method of this name."""
+    for base in cls.__mro__:
+        found = base.__dict__.get(name)
+        if found is not None and not isinstance(found, types.FunctionType):
+            return found
+    return getattr(cls, name)
+
+
+def bound(value: Any, name: str) -> Any:
+    """``own_method`` of an object, bound to it."""
+    found = own_method(type(value), name)
+    return found.__get__(value, type(value)) if hasattr(found, "__get__") else found
+
+
+def users_method(value: Any, name: str) -> types.FunctionType | None:
+    """What an operator asks before all else: the method of the value's class, if it is written in Python."""
+    return None if type(value) in _PLAIN else python_method(value, name)
+
+
+_PLAIN = frozenset((list, tuple, dict, str, set, torch.Tensor))
+
+__all__ = ["MODULES", "bound", "own_method", "stored_items", "users_method"]
