@@ -27,7 +27,6 @@ from dy2static.operators.shared.staging import (
     any_staged,
     distribute,
     held_choice,
-    python_method,
     spread,
 )
 from dy2static.operators.shared.stored import own_method, stored_items, users_method
