@@ -13,7 +13,7 @@ import torch
 
 from dy2static.operators.calls import numpy_arrays
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
+from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, stored_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.provenance import note_modules
@@ -137,7 +137,7 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if type(result) is int and result < 0:
             raise ValueError("__len__() should return >= 0")
         return result
-    sequence = staged_sequence(session, value)
+    sequence = stored_sequence(session, value)
     if isinstance(sequence, StagedIterator):
         raise TypeError(f"object of type '{sequence.python_name}' has no len()")
     if sequence is not None:

@@ -24,6 +24,7 @@ from dy2static.operators.calls.sequences import (
     StagedSequence,
     StagedZip,
     staged_sequence,
+    stored_sequence,
 )
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
@@ -158,7 +159,7 @@ def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(args[0], torch.Tensor):  # a copy: later writes do not show in it
         return args[0].flip(0) if session.fake(args[0]).dim() else args[0]
-    sequence = staged_sequence(session, args[0])
+    sequence = stored_sequence(session, args[0]) if python_method(args[0], "__reversed__") is None else None
     if sequence is not None:
         return StagedReversed(session, sequence)
     method = python_method(args[0], "__reversed__")
@@ -251,6 +252,9 @@ def _container(kind: type) -> Any:
             return items if kind is list else call(kind, opened(items), **kwargs)
         if kind is tuple and len(args) == 1 and type(args[0]) is tuple:
             return args[0]
+        own = python_method(args[0], "__iter__") if args and growing.is_growing(args[0]) else None
+        if own is not None:  # its class says what the items are
+            return make(session, (call(own, args[0]), *args[1:]), kwargs)
         if kind in (list, tuple) and args and growing.is_growing(args[0]):
             return kind(array.copy(args[0]))
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind in (list, tuple) else None

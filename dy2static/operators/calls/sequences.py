@@ -355,8 +355,13 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     return None
 
 
+def stored_sequence(session: Session, value: Any) -> StagedSequence | None:
+    """The same of what a value holds, for what Python does not ask its class's ``__iter__``: its length and order."""
+    return GrownItems(value) if growing(value) is not None else staged_sequence(session, value)
+
+
 __all__ = [
     "ENDLESS", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange",
     "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
-    "staged_sequence",
+    "staged_sequence", "stored_sequence",
 ]  # fmt: skip
