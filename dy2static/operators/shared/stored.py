@@ -16,6 +16,7 @@ import torch
 
 from dy2static.operators.shared.staging import python_method
 from runtime.tracer.ambient.objects import own_items
+from runtime.tracer.numbers.staged_size import StagedSize
 
 MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 _SEQUENCES = (list, tuple, range, str)
@@ -51,6 +52,7 @@ def users_method(value: Any, name: str) -> types.FunctionType | None:
     return None if type(value) in _PLAIN else python_method(value, name)
 
 
-_PLAIN = frozenset((list, tuple, dict, str, set, torch.Tensor))
+_PLAIN = frozenset((list, tuple, dict, str, set, torch.Tensor, StagedSize))
+"""Classes whose methods are no user's."""
 
 __all__ = ["MODULES", "bound", "own_method", "stored_items", "users_method"]
