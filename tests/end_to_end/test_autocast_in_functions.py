@@ -131,7 +131,6 @@ def observed(function, outside, later):
     return result.detach(), x.grad
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("options", [{}, {"autograd": "eager"}, {"backend": "c"}], ids=str)
 @pytest.mark.parametrize("later", [False, True])
 @pytest.mark.parametrize("outside", [False, True])
