@@ -34,8 +34,10 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         end_trace(session)
     if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
         return special(sys._getframe(1), *args, **kwargs)
-    if any(type(arg) in (Unfit, PerhapsUnfit) for arg in args):
-        args = _with_items(f, args)
+    for arg in args:
+        if type(arg) is Unfit or type(arg) is PerhapsUnfit:
+            args = _with_items(f, args)
+            break
     if session is None and not (kwargs and any(type(arg) in (Unfit, Broken) for arg in kwargs.values())):
         caller = frames.local.call
         return f(*args, **kwargs) if caller is None else caller(f, args, kwargs)

@@ -111,12 +111,21 @@ def _too_many(session: Session, expected: int, found: Any) -> Any:
 
 
 def star(value: Any) -> Any:
-    """What stands behind a star in a call."""
-    if not _may_have_items(value):
-        return (Unfit(value),)
+    """What stands behind a star in a call.
+
+    Items are taken here, before the arguments to the right are worked out; what has none is for the call to say.
+    """
     if isinstance(value, Choice) and not all(map(_may_have_items, value.options)):
-        return (PerhapsUnfit(value, _may_have_items, star_of_tuple),)
-    return star_of_tuple(value)
+        value = distribute(current(), value, lambda option: _taken(option) if _may_have_items(option) else option,
+                           itself=True)  # fmt: skip
+        if isinstance(value, Choice):
+            return (PerhapsUnfit(value, _may_have_items, star_of_tuple),)
+    return star_of_tuple(value) if _may_have_items(value) else (Unfit(value),)
+
+
+def _taken(value: Any) -> Any:
+    items = star_of_tuple(value)
+    return items if growing.is_growing(items) else tuple(items)
 
 
 def _may_have_items(value: Any) -> bool:
@@ -189,6 +198,10 @@ def _keywords(value: Any) -> Any:
     note_answers(session, value)
     if not isinstance(value, Choice) and not is_mapping(value):
         return {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
+    if isinstance(value, Choice):  # what they hold now: an argument to the right may change it
+        value = distribute(session, value, lambda option: dict(option) if type(option) is dict else option, itself=True)
+    elif type(value) is dict:
+        value = dict(value)
     return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
 
 

@@ -215,7 +215,7 @@ def _is_traced(value: Any) -> bool:
 def _items(value: Any) -> Any:
     if type(value) in (list, tuple, set, frozenset, deque):
         return value
-    return value.values() if isinstance(value, dict) else ()
+    return dict.values(value) if isinstance(value, dict) else ()
 
 
 # -- reads and writes
@@ -239,6 +239,8 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
         return value
     if place.get() is value and facts.stage(session, place, value):
         return place.get()
+    if session.guards.has((id(obj), name)):
+        return value
     with session.journal.as_before(value):
         if holds_traced(value) and not facts.holds_facts(session, value):
             return value
@@ -251,6 +253,8 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
 
 def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
     """Guard what a descriptor left in an object's ``__dict__`` under its own name: a cached property does."""
+    if session.guards.has((id(obj), name, "held")):
+        return
     with session.journal.as_before(value):
         if isinstance(value, torch.Tensor) or holds_traced(value):
             return
@@ -366,15 +370,22 @@ def note_content_write(session: Session, container: Any) -> None:
 
 def note_item_read(session: Session, container: Any, key: Any, value: Any) -> None:
     """An item of a container from before the trace; of a large one, its guard."""
-    if id(container) not in session.objects.externals or written(session, Place("content", container)):
+    externals = session.objects.externals
+    if id(container) not in externals or written(session, Place("content", container)):
+        return
+    is_large = len(container) > 256
+    if not is_large and (id(value) in externals or type(value) in _PLAIN):
         return
     with session.journal.as_before(value):
         if isinstance(value, torch.Tensor) or holds_traced(value):
             return
         adopt(session, value)
-        if len(container) > 256:
+        if is_large:
             session.guards.add((id(container), "item", repr(key)), f"item {key!r} of a {type(container).__name__}",
                                lambda: container[key], value)
+
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def note_global_write(session: Session, namespace: dict[str, Any], name: str) -> None:
@@ -393,7 +404,7 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
-    if facts.stage(session, place, value):
+    if facts.stage(session, place, value) or session.guards.has((id(namespace), name)):
         return
     with session.journal.as_before(value):
         if holds_traced(value) and not facts.holds_facts(session, value):
@@ -518,7 +529,7 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
     for attribute in ("__defaults__", "__kwdefaults__"):
         value = getattr(function, attribute)
         if value and not holds_traced(value):
-            for item in value.values() if isinstance(value, dict) else value:
+            for item in dict.values(value) if isinstance(value, dict) else value:
                 if not isinstance(item, torch.Tensor):
                     adopt(session, item)
         _note_part(session, function, attribute, "defaults")
@@ -555,7 +566,7 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return
-    if facts.stage(session, place, value):
+    if facts.stage(session, place, value) or session.guards.has((id(cell), "cell")):
         return
     with session.journal.as_before(value):
         if holds_traced(value) and not facts.holds_facts(session, value):

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared.staging import python_method
-from runtime.tracer.ambient.objects import own_items
+from runtime.tracer.ambient.objects import KINDS, own_items
 from runtime.tracer.numbers.staged_size import StagedSize
 
 MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -33,12 +33,9 @@ def stored_items(value: Any) -> Any:
 
 
 def own_method(cls: type, name: str) -> Any:
-    """The method of a class that is not written in Python: what ``super()`` finds for a user's method of this name."""
-    for base in cls.__mro__:
-        found = base.__dict__.get(name)
-        if found is not None and not isinstance(found, types.FunctionType):
-            return found
-    return getattr(cls, name)
+    """The method of Python's own class that a class is derived from: what holds the items says."""
+    kind = next((base for base in cls.__mro__ if base is str or base in KINDS), cls)
+    return getattr(kind, name)
 
 
 def bound(value: Any, name: str) -> Any:

@@ -81,13 +81,13 @@ def slots_of(cls: type) -> list[str]:
     return [name for name, kind in cls.__dict__.items() if isinstance(kind, types.MemberDescriptorType)]
 
 
-_KINDS = (list, dict, OrderedDict,  # which has an order of its own
+KINDS = (list, dict, OrderedDict,  # which has an order of its own
            tuple, set, frozenset, deque)
 
 
 def kind_of_items(cls: type) -> Any:
     """The class of Python's that holds the items of a container: a user's class may give others, or raise."""
-    return cls if cls in _KINDS else next(base for base in cls.__mro__ if base in _KINDS)
+    return cls if cls in KINDS else next(base for base in cls.__mro__ if base in KINDS)
 
 
 def own_items(value: Any) -> list[Any]:
@@ -129,6 +129,6 @@ def contents(value: Any) -> dict[str, Any]:
 
 
 __all__ = [
-    "attributes", "can_be_rebuilt", "contents", "is_exception", "is_record", "is_simple", "kind_of_items", "own_items",
-    "own_length",
+    "KINDS", "attributes", "can_be_rebuilt", "contents", "is_exception", "is_record", "is_simple", "is_users_tuple",
+    "kind_of_items", "own_items", "own_length", "slots_of",
 ]  # fmt: skip

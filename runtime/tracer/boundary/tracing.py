@@ -380,7 +380,7 @@ def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
     """Iterators among the arguments; ``seen``: containers that need no second look."""
     if isinstance(value, (list, tuple, dict)) and id(value) not in seen:
         seen.add(id(value))
-        for item in value.values() if isinstance(value, dict) else value:
+        for item in dict.values(value) if isinstance(value, dict) else value:
             yield from _iterators(item, seen)
     elif contents.is_iterator(value):
         yield value

@@ -93,7 +93,7 @@ class Path:
             if place.kind != "content":
                 yield value
             elif isinstance(value, (list, dict)):
-                yield from value.values() if isinstance(value, dict) else value
+                yield from dict.values(value) if isinstance(value, dict) else value
 
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:

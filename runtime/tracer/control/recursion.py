@@ -206,7 +206,7 @@ class Recursion:
                 raise self.error(f"{self.function}() gives one {type(value).__name__} in two places",
                                  hint="Give it once, or copy it.")
             seen.add(id(value))
-            items = value.values() if isinstance(value, dict) else value
+            items = dict.values(value) if isinstance(value, dict) else value
             parts = tuple(self._given(item, scope, seen) for item in items)
             if isinstance(value, dict):
                 return structure.Fields(dict, tuple(value), parts)

@@ -101,7 +101,7 @@ def numbers_inside(value: Any) -> Iterator[tuple[Place, Any]]:
 def _parts(value: Any) -> Any:
     if type(value) not in (list, dict, tuple) or len(value) > _ITEMS:
         return ()
-    return value.values() if isinstance(value, dict) else value
+    return dict.values(value) if isinstance(value, dict) else value
 
 
 def stage_items(session: Session, container: Any) -> None:
@@ -133,7 +133,7 @@ def holds_facts(session: Session, value: Any) -> bool:
         return any(value is number for _, number in session.call.facts.values())
     if type(value) not in (list, dict, tuple) or not session.call.facts:
         return False
-    return any(holds_facts(session, one) for one in (value.values() if isinstance(value, dict) else value))
+    return any(holds_facts(session, one) for one in (dict.values(value) if isinstance(value, dict) else value))
 
 
 __all__ = [

@@ -283,6 +283,10 @@ class GuardSet:
                 description, read, is_like(value), None, number, place, value, location=self._locate(),
                 numbers=tuple(numbers_inside(value)))
 
+    def has(self, key: Any) -> bool:
+        """Whether a fact is recorded."""
+        return key in self._guards
+
     def add_test(
         self, key: Any, description: str, test: Callable[[], bool], covers: Any = None,
         write: Callable[[CheckWriter], None] | None = None,

@@ -438,7 +438,7 @@ class Journal:
                 if place.kind != "content":
                     yield value
                 elif isinstance(value, (list, dict)):
-                    yield from value.values() if isinstance(value, dict) else value
+                    yield from dict.values(value) if isinstance(value, dict) else value
 
     @contextlib.contextmanager
     def as_before(self, value: Any) -> Iterator[None]:
@@ -500,7 +500,7 @@ _CONTAINERS = (list, dict, set, deque)
 def _items(value: Any) -> Any:
     if type(value) in (list, tuple, set, frozenset, deque):
         return value
-    return value.values() if isinstance(value, dict) else ()
+    return dict.values(value) if isinstance(value, dict) else ()
 
 
 def _is_added_to(owner: Any) -> bool:
