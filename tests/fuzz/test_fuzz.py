@@ -29,7 +29,7 @@ def test_programs_that_once_failed(seed):
 
 @pytest.mark.parametrize(("mode", "seed"), [
     ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692), ("out", 120000504),
-    ("out", 120001311), ("hybrid", 110000081),
+    ("out", 120001311), ("out", 180000256), ("hybrid", 110000081),
 ])  # fmt: skip
 def test_programs_about_one_thing_that_once_failed(mode, seed):
     _, outcome = run_mode(mode, seed)

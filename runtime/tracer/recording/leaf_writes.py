@@ -55,7 +55,7 @@ def require_no_leaf(
         info = session.info(info.itself)
 
     def said(what: str) -> RuntimeError:
-        own = _of_out(session, func, args, kwargs)
+        own = of_out(session, func, args, kwargs)
         return RuntimeError(own or f"{what} that requires grad is being used in an in-place operation.")
 
     for root in few_roots(info, ())[0]:
@@ -86,7 +86,7 @@ def require_no_leaf(
         raise_where(session, session.graph.bare[info] & needed(info), said("a leaf Variable"))
 
 
-def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+def of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
     """What autograd says where an operator is given a leaf as ``out=``; None for one that is given none."""
     outs = [out for out, _ in shape_rules.places(func, *shape_rules.call_fakes(session, args, kwargs))]
     if not outs:
@@ -95,4 +95,4 @@ def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, 
     return torch_internals.graph_error(func, *fakes, dict.fromkeys(map(id, outs), True))
 
 
-__all__ = ["bare", "note_history", "require_no_leaf"]
+__all__ = ["bare", "note_history", "of_out", "require_no_leaf"]

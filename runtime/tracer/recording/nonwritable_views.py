@@ -182,8 +182,11 @@ def require_returnable(session: Session, info: TensorInfo) -> None:
             _require_noticed(session, fixed)
 
 
-def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
-    """Raise what eager raises when such a view is written where gradients are recorded.
+def require_writable(
+    session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo], first: Callable[[], str | None]
+) -> None:
+    """Raise what eager raises when such a view is written where gradients are recorded. ``first``: what it says before
+    that, of ``out=``.
 
     Errors raised: RuntimeError as torch does; TraceError (D2S222) for a view of which autograd does not know.
     """
@@ -198,7 +201,8 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
         is_there = fixed.when & condition
         if not is_there.never:
             _require_noticed(session, fixed)
-        raise_where(session, is_there, RuntimeError(_message(session, fixed, "is being")))
+        said = None if is_there.never else first()
+        raise_where(session, is_there, RuntimeError(said or _message(session, fixed, "is being")))
 
 
 def refusal(written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> str | None:

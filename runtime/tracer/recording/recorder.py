@@ -6,6 +6,7 @@ It runs below autograd, so composite operators arrive whole, and above fake tens
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -390,7 +391,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         apart = metadata_changes.out_of_graph(session, func, args, kwargs, infos)
         noted = aten.announces_writes(func) and not torch_internals.writes_unseen(func)
         seen = torch.is_grad_enabled() and not apart and noted
-        nonwritable_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
+        first = functools.partial(leaf_writes.of_out, session, func, args, kwargs)
+        nonwritable_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values(), first)
         refused = nonwritable_views.refusal([infos[id(tensor)] for tensor in written], infos.values())
         bases: list[Storage] = []
         noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
@@ -493,7 +495,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 code="D2S223",
             )
         if session.replaying is None:
-            nonwritable_views.require_writable(session, [info], [info])
+            nonwritable_views.require_writable(session, [info], [info], lambda: None)
             cached_results.require_none(session, info, "is changed in place")
             leaf_writes.require_no_leaf(session, info, func, args, kwargs)
             nonwritable_views.require_readable(session, [info])
