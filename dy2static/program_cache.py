@@ -25,6 +25,7 @@ from runtime.calling import LiveCallee, Options
 from runtime.calling.callee import loose_results
 from runtime.ir import ArrayType
 from runtime.passes import BuildStrategy
+from runtime.tracer.ambient.one_call import one_call
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
@@ -116,7 +117,7 @@ class ProgramCache:
         found = self.find(key, arguments, may_open)
         if found is not None:
             return found
-        with trace_lock, faults.guarded():
+        with trace_lock, faults.guarded(), one_call():
             found = self.find(key, arguments, may_open)
             if found is None:
                 kind = kind_of(key, arguments)

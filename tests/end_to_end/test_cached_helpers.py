@@ -427,3 +427,22 @@ def test_a_tensor_made_inside_that_a_path_gives_to_a_cache():
 def test_what_a_cache_cannot_look_up():
     for function in (lambda x: x * len(PAIR([x])), lambda x: x * len(PAIR((1, {"a": x})))):
         check(function, (X,), paths=("program",))
+
+
+@functools.lru_cache(maxsize=2)
+def doubled(n):
+    return n * 2
+
+
+def counts(x, k):
+    before = doubled.cache_info().hits
+    return x * doubled(3) + k, before, doubled.cache_info().hits
+
+
+def test_a_call_that_is_traced_twice_is_counted_once():
+    """A plain argument that changes is tried as an input first, and then is a constant after all."""
+    said = []
+    for function in (counts, to_static(counts)):
+        doubled.cache_clear()
+        said.append([function(torch.ones(2), k)[1:] for k in (1, 1, 5, 7, 5, 9, 7, 11)])
+    assert said[0] == said[1]

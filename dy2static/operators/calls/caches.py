@@ -13,7 +13,7 @@ import gc
 import logging
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.ir import Operator
 from runtime.ops.registry import definition
-from runtime.tracer.ambient import state
+from runtime.tracer.ambient import one_call, state
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import cached_results
@@ -70,7 +70,8 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     found = peek(f, args, kwargs)
     if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
         return _traced(session, f, args, kwargs, inside)
-    value = _really(session, f, args, kwargs, found is _NOTHING)
+    what = id(f), functools._make_key(args, kwargs, typed=True)
+    value = _once(session, what, lambda: _really(session, f, args, kwargs, found is _NOTHING))
     session.call.uses.append(functools.partial(f, *args, **kwargs))
     return _rest_on(session, f, args, kwargs, value)
 
@@ -103,7 +104,14 @@ def ask(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     memo(session).asked_caches.add(id(f.__self__))
     _require_counted(session, f.__self__)
     session.once(f"{f.__name__}() of a cached function is called")
-    return f(*args, **kwargs)
+    return _once(session, (id(f.__self__), f.__name__), lambda: f(*args, **kwargs))
+
+
+def _once(session: Session, what: Any, act: Callable[[], Any]) -> Any:
+    """What a cache counts, once for a call however often that is traced."""
+    known = memo(session)
+    known.caches_asked += 1
+    return one_call.once(known.caches_asked - 1, what, act)
 
 
 def _require_counted(session: Session, f: Any) -> None:

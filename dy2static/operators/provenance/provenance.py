@@ -83,6 +83,8 @@ class Memo:
     """By cached function and arguments: what a call gave that was traced, with its scope."""
     tokens: dict[int, list[Any]] = field(default_factory=dict)
     """Tokens of context variables, by identity: the Blocks in which they were used."""
+    caches_asked: int = 0
+    """How often caches were asked on the main path."""
     asked_caches: set[int] = field(default_factory=set)
     """Cached functions, by identity, whose cache was asked what it holds."""
     uncounted_caches: set[int] = field(default_factory=set)
