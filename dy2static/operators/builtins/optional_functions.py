@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import heapq
 import itertools
@@ -50,6 +51,8 @@ _TAKES: dict[int, _Takes] = {
     id(filter): _Takes(0, "", _itself), id(itertools.filterfalse): _Takes(0, "", _itself),
     id(itertools.accumulate): _Takes(1, "func", operator.add),
 }  # fmt: skip
+_TAKES |= {id(one): _Takes(None) for one in (
+    bisect.bisect_left, bisect.bisect_right, bisect.insort_left, bisect.insort_right)}  # fmt: skip
 _SORT = _Takes(None)
 """Of lists."""
 
