@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -47,6 +49,20 @@ def read(session: Session, tensor: torch.Tensor, key: Any) -> torch.Tensor:
     if not indices:
         return view if view is not tensor else tensor[...]
     return torch.ops.aten.index.Tensor(view, indices)
+
+
+@contextmanager
+def in_words_of_subscripts(session: Session, tensor: torch.Tensor, key: Any) -> Iterator[None]:
+    """``tensor[key]`` is read or written in here, by a key without staged numbers: which of its ints is out of range is
+    said as of a subscript."""
+    parts = key if isinstance(key, tuple) else (key,)
+    places = [place for place, part in enumerate(parts) if isinstance(part, int) and not isinstance(part, bool)]
+    block, before = session.scope.block, len(session.scope.block.ops)
+    yield
+    if places and any(type(size) is not int for size in session.fake(tensor).shape):
+        made = [op for op in block.ops[before:] if op.name == "aten.select.int" and "subscript" not in op.attrs]
+        for op, place in zip(made, places):
+            op.attrs["subscript"] = place
 
 
 def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:

@@ -101,7 +101,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         if tensor_index.is_staged(session, obj, key):
             with growing.checked(session, obj, key):
                 return tensor_index.read(session, obj, key)
-        return obj[tensor_index.plain(session, key)]
+        with tensor_index.in_words_of_subscripts(session, obj, key):
+            return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
     if isinstance(obj, Staged) and obj.kind != "str":
@@ -324,7 +325,8 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         elif tensor_index.is_expanded(session, obj, key, value):
             tensor_index.write_expanded(session, obj, key, value)
         else:
-            obj[tensor_index.plain(session, key)] = _stored(session, value)
+            with tensor_index.in_words_of_subscripts(session, obj, key):
+                obj[tensor_index.plain(session, key)] = _stored(session, value)
         return
     key = _as_int(session, obj, key)
     if growing.is_growing(obj):
