@@ -134,7 +134,7 @@ BY_A_NAME_THAT_IS_COMPUTED = {
 }
 BY_OTHER_NAMES = {
     "get": lambda a: getattr(a, "lr", 5), "has": lambda a: 3 if hasattr(a, "lr") else 1,
-    "default": lambda a: getattr(a, "cold", len([a.lr])), "part": lambda a: getattr([a][0], "lr", getattr(a, "cold", 1)),
+    "default": lambda a: getattr(a, "cold", len([a.lr])), "part": lambda a: getattr([a][0], "lr", len([a])),
     "stored": lambda a: setattr(a, "cold", 3) or a.cold,
 }  # fmt: skip
 
