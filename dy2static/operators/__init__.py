@@ -45,13 +45,15 @@ from dy2static.operators.values.binary import binary, unary
 from dy2static.operators.values.compare import compare
 from dy2static.operators.values.f_string import format_value, fstring
 from dy2static.operators.values.match_stmt import (
+    Items,
+    fits,
     from_end,
     is_mapping,
     is_matched,
     is_sequence,
     part,
+    parts,
     positional,
-    starred,
     without_keys,
 )
 from dy2static.operators.values.patches import install
@@ -60,12 +62,12 @@ from dy2static.operators.values.subscript import del_item, item, set_item
 install()
 
 __all__ = [
-    "AssertionError", "Held", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call", "catching",
-    "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of", "errors",
-    "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator", "handler",
-    "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks",
-    "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part",
-    "passed", "position", "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item",
-    "set_of", "slice", "star", "star_of_list", "star_of_tuple", "starred", "take", "taken", "unary", "unpack",
+    "AssertionError", "Held", "Items", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
+    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of",
+    "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator",
+    "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords",
+    "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one", "or_", "outside",
+    "part", "parts", "passed", "position", "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global",
+    "set_item", "set_of", "slice", "star", "star_of_list", "star_of_tuple", "take", "taken", "unary", "unpack",
     "value_of", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -8,25 +8,32 @@
 ...             r = 1
 ...         case [a, {"k": 2}] if a > 1:
 ...             r = a
+...         case [a, *b]:
+...             r = b
 ...         case other:
 ...             r = other
 ... ''', transform))
 def f(n):
     _d2s_subject_1 = n
+    _d2s_items_1 = _d2s.Items(2, None)
     if _d2s_subject_1 == 0 or _d2s_subject_1 == 1:
         r = 1
     else:
-        if _d2s.is_sequence(_d2s_subject_1, 2, False) and _d2s.is_mapping(_d2s.part(_d2s_subject_1, 1, 2, None), 'k') and _d2s.part(_d2s_subject_1, 1, 2, None)['k'] == 2:
-            a = _d2s.part(_d2s_subject_1, 0, 2, None)
+        if _d2s.fits(_d2s_items_1, _d2s_subject_1) and _d2s.is_mapping(_d2s.part(_d2s_items_1, _d2s_subject_1, 1), 'k') and _d2s.part(_d2s_items_1, _d2s_subject_1, 1)['k'] == 2:
+            a = _d2s.part(_d2s_items_1, _d2s_subject_1, 0)
             _d2s_taken_1 = a > 1
         else:
             _d2s_taken_1 = False
         if _d2s_taken_1:
             r = a
+        elif _d2s.is_sequence(_d2s_subject_1, 1, True):
+            a, b = _d2s.parts(_d2s_subject_1, 1, 0)
+            r = b
         else:
             other = _d2s_subject_1
             r = other
 
+A user's ``__iter__`` is run once for a pattern, as Python does: its items are all bound at once, or ``Items`` keeps them.
 A statement with alternatives (``|``) that bind names stays as it is.
 """  # noqa: E501 # a line that the example prints
 
@@ -57,13 +64,14 @@ class _Match(Transformer):
         self.generic_visit(node)
         name = self.context.namer.fresh("subject")
         try:
-            patterns = [_Pattern(name_node(name, case.pattern), case.pattern) for case in node.cases]
+            patterns = [_Pattern(name_node(name, case.pattern), case.pattern, self.context) for case in node.cases]
         except _Unsupported:
             return node
         result: list[gast.AST] = []
         for case, pattern in zip(reversed(node.cases), reversed(patterns)):
             result = self._case(case, pattern, result)
-        return [*replace("subject = value", subject=name, value=node.subject, origin=node.subject), *result]
+        before = [statement for pattern in patterns for statement in pattern.before]
+        return [*replace("subject = value", subject=name, value=node.subject, origin=node.subject), *before, *result]
 
     def _case(self, case: gast.AST, pattern: _Pattern, rest: list[gast.AST]) -> list[gast.AST]:
         if case.guard is not None:
@@ -83,12 +91,14 @@ def _if(test: Any, body: list[gast.AST], rest: list[gast.AST], case: gast.AST) -
 
 
 class _Pattern:
-    """The tests of one pattern, each in order, and the assignments of the names it binds."""
+    """The tests of one pattern, each in order, what they need ``before``, and the assignments of the names it binds."""
 
-    def __init__(self, subject: Any, pattern: gast.AST) -> None:
+    def __init__(self, subject: Any, pattern: gast.AST, context: Context) -> None:
+        self.before: list[gast.AST] = []
         self.tests: list[Any] = []
         self.bindings: list[gast.AST] = []
         self.origin = pattern
+        self.context = context
         self._add(subject, pattern)
 
     def test(self) -> Any:
@@ -120,9 +130,10 @@ class _Pattern:
         self._bind(pattern.name, subject)
 
     def _MatchOr(self, subject: Any, pattern: gast.AST) -> None:
-        parts = [_Pattern(subject, one) for one in pattern.patterns]
+        parts = [_Pattern(subject, one, self.context) for one in pattern.patterns]
         if any(part.bindings for part in parts):
             raise _Unsupported
+        self.before += [statement for part in parts for statement in part.before]
         if all(part.tests for part in parts):
             self.tests.append(gast.copy_location(gast.BoolOp(gast.Or(), [part.test() for part in parts]), pattern))
         elif parts[0].tests:  # the last one always matches, the others may have effects
@@ -132,27 +143,41 @@ class _Pattern:
         items = pattern.patterns
         star = next((index for index, item in enumerate(items) if isinstance(item, gast.MatchStar)), None)
         least = len(items) - (star is not None)
-        subject = copy.deepcopy(subject)
+        is_unpacked = (star is None or items[star].name is not None) and not all(map(_is_wildcard, items))
+        if is_unpacked and not (pattern is self.origin and all(map(_is_name, items))):
+            self._unpack(subject, items, star)
+            return
         self.tests.append(operator(
-            "is_sequence", subject, constant(least), constant(star is not None), origin=self.origin))
+            "is_sequence", copy.deepcopy(subject), constant(least), constant(star is not None), origin=self.origin))
+        if is_unpacked:  # no test comes after
+            targets = [item.name or self.context.namer.fresh("item") for item in items]
+            values = operator("parts", copy.deepcopy(subject), *_counts(items, star), origin=self.origin)
+            self.bindings += replace("targets, = values", targets=targets, values=values, origin=self.origin)
+        elif star is not None:
+            self._subscript(subject, items, star)
+
+    def _subscript(self, subject: Any, items: list[Any], star: int) -> None:
+        """The items around ``*_``, for which Python subscripts the subject."""
         for index, item in enumerate(items):
+            if index < star:
+                self._add(self._expression("subject[place]", subject=subject, place=constant(index)), item)
+            elif index > star:
+                place = constant(len(items) - index)
+                self._add(operator("from_end", copy.deepcopy(subject), place, origin=self.origin), item)
+
+    def _unpack(self, subject: Any, items: list[Any], star: int | None) -> None:
+        """The items of a pattern for which Python unpacks the subject, once, and looks at them one by one."""
+        name = self.context.namer.fresh("items")
+        made = operator("Items", *_counts(items, star), origin=self.origin)
+        self.before += replace("name = made", name=name, made=made, origin=self.origin)
+        self.tests.append(operator("fits", name_node(name, self.origin), copy.deepcopy(subject), origin=self.origin))
+        for index, item in enumerate(items):
+            part = operator("part", name_node(name, self.origin), copy.deepcopy(subject), constant(index),
+                            origin=self.origin)
             if index == star:
-                after = constant(len(items) - index - 1)
-                self._bind(item.name, operator("starred", copy.deepcopy(subject), constant(index), after,
-                                               origin=self.origin))
-                continue
-            if star is not None and items[star].name is None:  # Python subscripts the subject
-                if index < star:
-                    part = self._expression("subject[place]", subject=subject, place=constant(index))
-                else:
-                    place = constant(len(items) - index)
-                    part = operator("from_end", copy.deepcopy(subject), place, origin=self.origin)
-            else:  # and unpacks it here
-                before = least if star is None else star
-                after = None if star is None else least - star
-                part = operator("part", copy.deepcopy(subject), constant(index), constant(before), constant(after),
-                                origin=self.origin)
-            self._add(part, item)
+                self._bind(item.name, part)
+            else:
+                self._add(part, item)
 
     def _MatchMapping(self, subject: Any, pattern: gast.AST) -> None:
         keys = pattern.keys
@@ -173,3 +198,16 @@ class _Pattern:
         for name, item in zip(pattern.kwd_attrs, pattern.kwd_patterns):
             part = gast.copy_location(gast.Attribute(copy.deepcopy(subject), name, gast.Load()), self.origin)
             self._add(part, item)
+
+
+def _counts(items: list[Any], star: int | None) -> tuple[Any, Any]:
+    """How many items there are before a star, and behind it: constants."""
+    return constant(len(items) if star is None else star), constant(None if star is None else len(items) - 1 - star)
+
+
+def _is_name(item: gast.AST) -> bool:
+    return isinstance(item, gast.MatchStar) or isinstance(item, gast.MatchAs) and item.pattern is None
+
+
+def _is_wildcard(item: gast.AST) -> bool:
+    return _is_name(item) and item.name is None

@@ -17,6 +17,7 @@ import dy2static
 from runtime.errors import TraceError
 from tests.oracle import check
 
+NAME, NAMES = "warm", ("lr", "warm")
 UP, DOWN = torch.ones(2), -torch.ones(2)
 
 
@@ -100,3 +101,58 @@ def test_a_users_object_that_differs_is_refused(kind, use):
 @pytest.mark.parametrize("kind", MAKERS)
 def test_what_does_not_read_it_is_right(kind, use):
     check(_function(MAKERS[kind], SETTLED[use]), (UP,), (DOWN,), paths=("program",))
+
+
+class Matched(Plain):
+    __match_args__ = ("lr", "warm")
+
+
+def _matched_by_place(a):
+    match a:
+        case Matched(_, _):
+            return 3
+    return 1
+
+
+def _matched_by_name(a):
+    match a:
+        case Matched(warm=_):
+            return 3
+    return 1
+
+
+BY_A_NAME_THAT_IS_COMPUTED = {
+    "get": lambda a: getattr(a, NAME, 5), "has": lambda a: 3 if hasattr(a, NAME) else 1,
+    "sum": lambda a: getattr(a, "wa" + "rm".lower(), 5), "text": lambda a: getattr(a, f"{NAME}", 5),
+    "comprehension": lambda a: sum([getattr(a, name, 5) for name in NAMES]),
+    "given": lambda a: sum(map(getattr, [a], NAMES[:1], (5,))), "star": lambda a: getattr(*(a, NAME, 5)),
+    "one of two": lambda a: getattr(a, NAME if a.lr else "lr", 5),
+    "in a function": lambda a: (lambda name: getattr(a, name, 5))(NAME),
+    "vars": lambda a: vars(a).get(NAME, 5), "dict": lambda a: a.__dict__.get(NAME, 5),
+    "place": _matched_by_place, "name": _matched_by_name, "beside": lambda a: _asked(a, NAME),
+    "named beside": lambda a: getattr(a, "lr", getattr(a, NAME, 5)),
+}
+BY_OTHER_NAMES = {
+    "get": lambda a: getattr(a, "lr", 5), "has": lambda a: 3 if hasattr(a, "lr") else 1,
+    "default": lambda a: getattr(a, "cold", len([a.lr])), "part": lambda a: getattr([a][0], "lr", len([a])),
+    "stored": lambda a: setattr(a, "cold", 3) or a.cold,
+}  # fmt: skip
+
+
+def _asked(a, name):
+    return getattr(a, name, 5)
+
+
+@pytest.mark.parametrize(("kind", "use"), [
+    (kind, use) for use in BY_A_NAME_THAT_IS_COMPUTED
+    for kind in (("matched",) if use in ("place", "name") else ("Namespace", "plain", "list"))])
+def test_code_that_is_not_converted_may_read_any_name(kind, use):
+    make = {**MAKERS, "matched": Matched}[kind]
+    with pytest.raises(TraceError, match="D2S254.*'warm'"):
+        dy2static.to_static(_function(make, dy2static.not_to_static(BY_A_NAME_THAT_IS_COMPUTED[use])))(DOWN)
+
+
+@pytest.mark.parametrize("kind", ("Namespace", "plain", "list"))
+@pytest.mark.parametrize("use", BY_OTHER_NAMES)
+def test_code_that_is_not_converted_and_reads_other_names(kind, use):
+    check(_function(MAKERS[kind], dy2static.not_to_static(BY_OTHER_NAMES[use])), (UP,), (DOWN,), paths=("program",))

@@ -162,6 +162,153 @@ def a_guard_that_fails_keeps_its_names(x):
             return x * k
 
 
+class Counted(list):
+    """Its items are others each time."""
+
+    n = 0
+
+    def __iter__(self):
+        self.n += 1
+        return iter([item * self.n for item in self[:]])
+
+
+class CountedTuple(tuple):
+    def __iter__(self):
+        LOG.append(len(self))
+        yield from (self[place] + len(LOG) for place in range(len(self)))
+
+
+LOG: list[int] = []
+
+
+def names_alone(x):
+    c = Counted([x, 2 * x])
+    match c:
+        case [a, b]:
+            return a + b, c.n
+
+
+def some_names(x):
+    c = Counted([x, 2 * x, 3])
+    match c:
+        case [_, b, _]:
+            return b, c.n
+
+
+def no_names(x):
+    c = Counted([x, 2 * x])
+    match c:
+        case [_, _]:
+            return x, c.n
+
+
+def a_name_and_a_star(x):
+    c = Counted([x, 2 * x, 3])
+    match c:
+        case [a, *b]:
+            return a, b, c.n
+
+
+def between_stars(x):
+    c = Counted([x, 2 * x, 3, 4])
+    match c:
+        case [a, *_, 4]:
+            return a, c.n
+
+
+def a_star_and_a_value(x):
+    c = Counted([x, 2 * x, 3, 4])
+    match c:
+        case [a, *b, 5]:
+            return a, b, c.n
+        case [a, *b, d, 8 | 12]:
+            return a, b, d, c.n
+
+
+def each_case_again(x):
+    c = Counted([x.sum().item(), 2, x])
+    match c:
+        case [3.0, b, _]:
+            return x * b, c.n
+        case [a, 4, _] if a > 3:
+            return x * a, c.n
+        case [_]:
+            return x, c.n
+        case [a, b, d] as whole:
+            return d, a, b, whole.n
+    return x
+
+
+def nested(x):
+    inner, c = Counted([x.sum().item(), 2]), Counted([1, 5])
+    match [7, inner, (c, x)]:
+        case [6, [a, b], _]:
+            return x, inner.n
+        case [7, [1.0, b], ([d, 5 as e], y)]:
+            return y * b * d * e, inner.n, c.n
+        case [7, [a, b], ([d, 5 as e], y)]:
+            return y * a * b * d * e, inner.n, c.n
+        case [7, [a, 2 as b], ([d, e], y)]:
+            return y * a * b * d * e, inner.n, c.n
+    return inner.n, c.n, x
+
+
+def inside_others(x):
+    c = Counted([1, 5])
+    match {"k": c, "p": Point(c, 1)}:
+        case {"k": [1 as a, b], "p": Point([d, e as f], 1)}:
+            return x * a * b * d * e * f, c.n
+
+
+def alternatives(x):
+    c = Counted([1, 5])
+    match c:
+        case [1, 4] | [2, 10] | [_]:
+            return x, c.n
+        case [3, *_] | [_, _]:
+            return x * 2, c.n
+
+
+def of_a_tuple(x):
+    LOG.clear()
+    match CountedTuple((x, x.sum().item())):
+        case [_, 3.0]:
+            return x, list(LOG)
+        case (a, b):
+            return a * b, list(LOG)
+
+
+def one_of_two(x):
+    c, d = Counted([x, 2]), Counted([2 * x, 2])
+    match c if x.sum() > 2 else d:
+        case [a, 2 as b]:
+            return a * b, c.n, d.n
+        case [a, b]:
+            return a - b, c.n, d.n
+
+
+def in_iterations(x):
+    c = Counted([1, 2])
+    for t in x.repeat(3):
+        match c:
+            case [a, 2]:
+                x = x + a
+            case [a, b] if t > 2:
+                x = x + a * b
+    return x, c.n
+
+
+COUNTED = [
+    names_alone, some_names, no_names, a_name_and_a_star, between_stars, a_star_and_a_value, each_case_again, nested,
+    inside_others, alternatives, of_a_tuple, one_of_two, in_iterations,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", COUNTED, ids=lambda f: f.__name__)
+def test_the_items_that_a_class_gives_are_asked_for_once(function):
+    check(function, *CALLS, none_is_zero=True)
+
+
 FUNCTIONS = [
     literals, classes, sequences, middle_star, mappings, guards_on_tensors, captures, attributes, no_match, in_a_loop,
     values, deque, a_guard_that_fails_keeps_its_names,

@@ -27,6 +27,9 @@ CHANGES = {
     "update": ("nn.ModuleDict({'a': nn.ReLU()})", "m.update({'b': nn.Tanh()})"),
     "both": ("nn.ModuleDict({'a': nn.ReLU()})", "m['b'] = nn.Tanh()\n    else: m['c'] = nn.Sigmoid()"),
     "module": ("nn.Module()", "m.b = nn.Tanh()"),
+    "apart": ("nn.Module()", "m.b = nn.Tanh()\n    else: m.c = nn.Sigmoid()"),
+    "together": ("nn.Module()", "m.b, m.c = nn.Tanh(), nn.Sigmoid()"),
+    "of two kinds": ("nn.Module()", "m.b, m.w = nn.Tanh(), nn.Parameter(y)"),
     "weights": ("nn.Sequential(nn.Linear(2, 2))", "m.append(m[0])"),
 }
 USES = {
@@ -61,8 +64,9 @@ _OF = {
         "in parts", "attribute", "default", "has", "children", "names", "modules", "eval", "dir", "vars", "kinds"),
     "dict": tuple(use for use in USES if use not in ("last", "sum", "grown", "called")),
 }  # fmt: skip
+_LIKE = {"update": "dict", "both": "dict", "apart": "module", "together": "module", "of two kinds": "module"}
 CASES = [(change, use) for change in CHANGES for use in _OF.get(
-    {"update": "dict", "both": "dict"}.get(change, change), tuple(USES))]  # fmt: skip
+    _LIKE.get(change, change), tuple(USES))]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "use"), CASES)
@@ -99,6 +103,99 @@ class Factors(nn.Module):
 
 def test_a_list_that_calls_make_longer():
     check_module(Factors, (DOWN,), (UP,), (UP,), (DOWN,))
+
+
+def _said(m, x):
+    for layer in m.children():
+        x = layer(x)
+    for parameter in m.parameters():
+        x = x * parameter.sum()
+    return x, [name for name, _ in m.named_children()], [name for name, _ in m.named_parameters()], hasattr(m, "a")
+
+
+class Chosen(nn.Module):
+    def __init__(self, x):
+        super().__init__()
+        if x.sum() > 0:
+            self.a, self.w = nn.Tanh(), nn.Parameter(torch.ones(2))
+        else:
+            self.b = nn.Sigmoid()
+        if x[0] > 0:
+            self.z = nn.Softplus()
+
+
+def by_its_class(x):
+    return _said(Chosen(x), x)
+
+
+def in_two_ifs(x):
+    m = nn.Module()
+    if x.sum() > 0:
+        m.a = nn.Tanh()
+    if x[0] > 0:
+        m.v = nn.Sigmoid()
+    return _said(m, x)
+
+
+def many_in_one(x):
+    m = nn.Module()
+    if x.sum() > 0:
+        m.a, m.b, m.c, m.d, m.e, m.f = (nn.Tanh() for _ in range(6))
+    return _said(m, x)
+
+
+def in_nested_ifs(x):
+    m = nn.Module()
+    if x.sum() > 0:
+        if x[0] > 0:
+            m.a = nn.Tanh()
+        m.b = nn.Sigmoid()
+    return _said(m, x)
+
+
+def dict_of_its_own(x):
+    m = nn.Module()
+    if x.sum() > 0:
+        m._modules = {"a": nn.Tanh()}
+        if x[0] > 0:
+            m._modules["b"] = nn.Sigmoid()
+    return _said(m, x)
+
+
+def dicts_of_both(x):
+    m = nn.Module()
+    if x.sum() > 0:
+        m._modules = {"a": nn.Tanh()}
+        if x[0] > 0:
+            m.w = nn.Sigmoid()
+        count = len(list(m.children()))
+    else:
+        m._modules = {"b": nn.Tanh()}
+        if x[1] > 0:
+            m.w = nn.Softplus()
+        count = len(list(m.children()))
+    return _said(m, x), count
+
+
+@pytest.mark.parametrize(
+    "function", (by_its_class, in_two_ifs, many_in_one, in_nested_ifs, dict_of_its_own, dicts_of_both))
+def test_parts_that_are_chosen_on_their_own(tmp_path, function):
+    calls = [(torch.tensor(pair, requires_grad=True),)
+             for pair in ((1.0, 2.0), (-1.0, 2.0), (2.0, -1.0), (-1.0, -2.0), (1.0, -2.0))]
+    static = check(function, *calls)
+    check_saved(function, static, tmp_path / "parts.pt", *calls, paths=("program",))
+
+
+def test_too_many_parts_that_are_chosen_on_their_own():
+    def five(x):
+        m = nn.Module()
+        for i in range(5):
+            if x[i] > 0:
+                m.add_module(str(i), nn.Tanh())
+        return len(list(m.children()))
+
+    with pytest.raises(TraceError, match=r"D2S254.* 32 different"):
+        dy2static.to_static(five)(torch.ones(5))
 
 
 OUTSIDE = nn.Sequential(nn.Linear(2, 2), nn.ReLU())

@@ -105,7 +105,7 @@ def _settle(session: Session, held: Any) -> None:
 
 
 def _split(held: dict[str, Any]) -> Any:
-    """What a dict holds, as a Choice of dicts in which every item is there."""
+    """What a dict holds, as a Choice of dicts in which every item is there; of those, if several are."""
     first = next((value for value in held.values() if is_unset(value)), None)
     if first is None:
         return held

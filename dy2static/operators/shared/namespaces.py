@@ -18,11 +18,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from dy2static.operators.shared import module_parts
-from dy2static.operators.shared.reachable import TOO_MUCH, Code, global_names, names_in, reached
+from dy2static.operators.shared.reachable import ANY_NAME, TOO_MUCH, Code, global_names, names_in, reached
 from dy2static.operators.shared.staging import Session
 from runtime.tracer.ambient.unasked import unasked
 
-_WHOLE = frozenset({"__dict__", "vars", "dir", "__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "attrgetter"})
+_WHOLE = frozenset({
+    "__dict__", "vars", "dir", "__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "attrgetter", ANY_NAME,
+})  # fmt: skip
 """Names with which code comes to attributes that it does not name."""
 _PICKLING = frozenset({"_pickle", "pickle", "marshal"})
 _MOST = 200

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared import module_parts
+from dy2static.operators.shared.computed_names import computes_names
 from dy2static.operators.shared.policy import home_of, is_installed, is_librarys
 from dy2static.operators.shared.staging import Choice, Staged
 from runtime.tracer.ambient import contents, objects
@@ -36,6 +37,8 @@ _BUDGET = 100_000
 _OURS = ("dy2static", "runtime")
 _WHOLE_MODULE = frozenset({"globals", "eval", "exec", "import_module", "modules", "__import__"})
 """Names with which code comes to globals that it does not name."""
+ANY_NAME = "getattr()"
+"""What stands for names that are not constants of the code."""
 _CONSTRUCTORS = frozenset({
     "__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__post_init__",
     "__getattribute__", "__prepare__",
@@ -223,7 +226,8 @@ def function_of(member: Any) -> Any:
 
 
 def names_in(code: types.CodeType) -> frozenset[str]:
-    """The names of attributes and globals in a code object and those nested in it, and texts that may be such names.
+    """The names of attributes and globals in a code object and those nested in it, and texts that may be such names;
+    ``ANY_NAME`` where it asks for attributes by other names as well.
 
     >>> sorted(names_in((lambda x: [x.a for x in getattr(x, "b")]).__code__))
     ['a', 'b', 'getattr']
@@ -234,8 +238,11 @@ def names_in(code: types.CodeType) -> frozenset[str]:
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 inner |= names_in(constant)
-            elif isinstance(constant, str) and constant.isidentifier():
-                inner.add(constant)
+            else:
+                texts = constant if isinstance(constant, tuple) else (constant,)
+                inner.update(text for text in texts if isinstance(text, str) and text.isidentifier())
+        if computes_names(code):
+            inner.add(ANY_NAME)
         found = frozenset(inner)
         if len(_names) < 4096:
             _names[code] = found
@@ -265,6 +272,6 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 
 __all__ = [
-    "Code", "TOO_MUCH", "TooMuch", "function_of", "global_names", "has_grown", "is_growing", "is_several",
+    "ANY_NAME", "Code", "TOO_MUCH", "TooMuch", "function_of", "global_names", "has_grown", "is_growing", "is_several",
     "is_stand_in", "is_users_class", "names_in", "reached",
 ]  # fmt: skip

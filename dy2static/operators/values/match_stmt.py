@@ -1,6 +1,7 @@
 """What the patterns of ``match`` ask: is it a sequence, a mapping, an instance; and the parts they look at.
 
-    case [a, *b]:     ->   is_sequence(subject, 1, True)     part(subject, 0, 1, 0)     starred(subject, 1, 0)
+    case [a, *b]:     ->   is_sequence(subject, 1, True)     a, b = parts(subject, 1, 0)
+    case [1, b]:      ->   fits(items, subject)              part(items, subject, 0)     items = Items(2, None)
     case C(1, x=2):   ->   is_matched(subject, C, 1, "x")    positional(subject, C, 0)     subject.x
 """
 
@@ -37,24 +38,58 @@ def is_sequence(value: Any, length: int, more: bool) -> Any:
     return found >= length if more else found == length
 
 
-def starred(value: Any, before: int, after: int) -> Any:
-    """The list of the items that a starred pattern takes."""
+class Items:
+    """What one sequence pattern unpacks, of ``before`` items, or of those and ``after`` behind a starred one.
+
+    A user's ``__iter__``, which says what the items are, is asked for them once.
+    """
+
+    def __init__(self, before: int, after: int | None) -> None:
+        self.before, self.after = before, after
+        self.found: tuple[Any, ...] | None = None
+        """What it was asked for."""
+
+
+def fits(items: Items, value: Any) -> Any:
+    """Whether a sequence pattern fits, of which ``items`` keeps what it unpacks then."""
+    found = is_sequence(value, items.before + (items.after or 0), items.after is not None)
+    if found is True and _has_others(value):
+        items.found = taken_apart(value, items.before, items.after)
+    return found
+
+
+def parts(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
+    """All that unpacking gives to a pattern: one for each item, a list for the starred one."""
+    if _has_others(value):
+        return taken_apart(value, before, after)
+    return tuple(_stored(value, index, before, after) for index in range(before + (after is not None) + (after or 0)))
+
+
+def part(items: Items, value: Any, index: int) -> Any:
+    """One of them, where they are looked at one by one."""
+    if items.found is None and _has_others(value):
+        items.found = taken_apart(value, items.before, items.after)
+    if items.found is not None:
+        return items.found[index]
+    return _stored(value, index, items.before, items.after)
+
+
+def _stored(value: Any, index: int, before: int, after: int | None) -> Any:
+    """What a list or tuple stores, whatever its ``__getitem__`` says."""
+    if after is None or index < before:
+        return item(value, index)
+    if index > before:
+        return item(value, index - before - 1 - after)
     whole = call(list, value)
     return item(whole, slice(before, call(len, whole) - after))
 
 
-def part(value: Any, index: int, before: int, after: int | None) -> Any:
-    """An item that unpacking gives to a pattern: of ``before``, or of those and ``after`` behind a starred one.
-
-    Which those are a user's ``__iter__`` says, or what a list or tuple stores, whatever its ``__getitem__`` says.
-    """
-    if any(map(_has_others, value.options if isinstance(value, Choice) else (value,))):
-        return taken_apart(value, before, after)[index]
-    return item(value, index if index < before or after is None else index - before - 1 - after)
-
-
 def _has_others(value: Any) -> bool:
     """Whether unpacking may give others than subscripts."""
+    return any(map(_gives_others, value.options if isinstance(value, Choice) else (value,)))
+
+
+def _gives_others(value: Any) -> bool:
     if type(value) in (list, tuple):
         return False
     if isinstance(value, (list, tuple, deque)) and any(python_method(value, name) for name in _PLACES):

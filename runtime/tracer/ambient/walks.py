@@ -11,6 +11,8 @@ Parts = Callable[[Any], Iterable[Any]]
 def walk(values: Iterable[Any], parts: Parts, deepest: int) -> Iterator[Any]:
     """The values, then their ``parts``, then those of these, ``deepest`` levels down.
 
+    Where a list or tuple is said to be its own parts, these are what it stores, whatever methods its class has.
+
     >>> items = [1, 2]
     >>> items[:] = [items, items, 3]
     >>> [type(one).__name__ for one in walk([items], lambda one: one if type(one) is list else (), 9)]
@@ -24,7 +26,10 @@ def walk(values: Iterable[Any], parts: Parts, deepest: int) -> Iterator[Any]:
             yield value
             if id(value) not in seen:
                 before = len(following)
-                for part in parts(value):
+                found = parts(value)
+                if type(found) not in (list, tuple) and isinstance(found, (list, tuple)):
+                    found = list.__iter__(found) if isinstance(found, list) else tuple.__iter__(found)
+                for part in found:
                     following.append(part)  # extend asks a user's class for its length
                 if len(following) > before:
                     seen.add(id(value))

@@ -105,7 +105,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     if not alive:
         raise PathEnds()
     names.set(tuple(values[: len(entry_names)]))
-    for place, value in zip((*places, *merged.places), values[len(entry_names) :]):
+    stores = zip((*places, *merged.places), values[len(entry_names) :])
+    for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds
         if place.kind == "content":
             containers.require_few(session, place.owner, value, location)
         containers.store(session, place, value)

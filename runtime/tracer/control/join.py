@@ -116,7 +116,7 @@ class Join:
             part.recorded(op, rest)
         if all(path.ended for path in self.paths):
             return []
-        results = self._lifted(list(op.outputs[:count]))
+        results = self._lifted(self._told_once(list(op.outputs[:count])))
         rows = [([None if value is NOWHERE else value for value in values], item, result)
                 for (values, item, _), result in zip(self.items, results)]  # fmt: skip
         origins.note_join(session, op, self.paths, rows)
@@ -138,6 +138,17 @@ class Join:
             for part in self.parts:
                 yields += part.yields(path)
         return yields
+
+    def _told_once(self, outputs: list[Variable]) -> list[Variable]:
+        """The Variables, each that says the same about the path as an earlier one replaced by that: what several values
+        are is then known together."""
+        first: dict[tuple[Operand, ...], Variable] = {}
+        told = []
+        for position, variable in enumerate(outputs):
+            yields = tuple(path.scope.block.yields[position] for path in self.paths if not path.ended)
+            is_known = all(type(one) is int for one in yields)
+            told.append(first.setdefault(yields, variable) if is_known else variable)
+        return told
 
     def _lifted(self, outputs: list[Variable]) -> list[Any]:
         session = self.session

@@ -173,15 +173,37 @@ def as_content(held: Any) -> Any:
 
 
 def put(session: Session, owner: Any, value: Any) -> None:
-    """Let a container hold a content, which may be a Choice of several."""
+    """Let a container hold a content, which may be a Choice of several, these Choices as well.
+
+    Raises:
+        TraceError: D2S254, there are too many.
+    """
     place = Place("content", owner)
     if isinstance(value, Choice):
+        value = flat(session, value)
+        require_few(session, owner, value, None)
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
         with keys_answer():
             value = {marker: None} if isinstance(owner, dict) else [marker]
     session.journal.note(place, joined=True)
     place.set(value)
+
+
+def flat(session: Session, value: Choice) -> Choice:
+    """The same one of several, with the options of those of them that are one of several in their place."""
+    if not any(isinstance(option, Choice) for option in value.options):
+        return value
+    options: list[Any] = []
+    places: list[Any] = []
+    for option in value.options:
+        inner = flat(session, option) if isinstance(option, Choice) else None
+        places.append(len(options) if inner is None else inner.selector + len(options))
+        options += (option,) if inner is None else inner.options
+    selector = places[-1]
+    for number in reversed(range(len(places) - 1)):
+        selector = session.scalar("select", value.selector == number, places[number], selector)
+    return Choice(selector, tuple(options))
 
 
 def store(session: Session, place: Place, value: Any) -> None:
@@ -451,6 +473,7 @@ __all__ = [
     "attributes",
     "content",
     "empty_like",
+    "flat",
     "items_of",
     "kind_of",
     "one_list",

@@ -14,6 +14,7 @@ from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import alias_set_items
 from runtime.tracer.values.columns import with_items
+from runtime.tracer.values.containers import flat
 from runtime.tracer.values.structure import (
     BOUND,
     DYNAMIC,
@@ -125,7 +126,7 @@ def _lower_options(session: Session, value: Any, s: Options, context: JoinContex
     slots: list[list[Operand] | None] = [None] * len(s.options)
     selector: Operand
     if isinstance(value, Choice):
-        value = _flat(session, value)
+        value = flat(session, value)
         targets = [target(option) for option in value.options]
         selector = session.operand(value.selector)
         if targets != list(range(len(targets))):
@@ -149,22 +150,6 @@ def _lower_options(session: Session, value: Any, s: Options, context: JoinContex
     for operands_or_none, option in zip(slots, s.options):
         result += operands_or_none if operands_or_none is not None else lower_nothing(session, option, context)
     return result
-
-
-def _flat(session: Session, value: Choice) -> Choice:
-    """The same one of several, with the options of those of them that are one of several in their place."""
-    if not any(isinstance(option, Choice) for option in value.options):
-        return value
-    options: list[Any] = []
-    places: list[Any] = []
-    for option in value.options:
-        inner = _flat(session, option) if isinstance(option, Choice) else None
-        places.append(len(options) if inner is None else inner.selector + len(options))
-        options += (option,) if inner is None else inner.options
-    selector = places[-1]
-    for number in reversed(range(len(places) - 1)):
-        selector = session.scalar("select", value.selector == number, places[number], selector)
-    return Choice(selector, tuple(options))
 
 
 def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: Structure) -> list[Operand]:
