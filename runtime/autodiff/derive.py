@@ -122,6 +122,7 @@ def derive(
             write.target.type for write in program.writes if isinstance(write.target.type, TensorType)
         )
         tape = forward.block(program.block)
+        assumed = session.sizes.facts_of_inputs()
         if forward.versions.chances.any():
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
         yields: list[Operand] = [
@@ -225,7 +226,7 @@ def derive(
     sized = any(
         isinstance(var.type, TensorType) and session.dims(forward.env[old]) != var.type.shape
         for old, var in zip(program.block.args, args)
-    )
+    ) or not session.sizes.facts_of_inputs() <= assumed  # a formula takes another way for other sizes
     first = _half(f"{program.name}.forward", block, program)
     unsure = frozenset(index for half in halves for index in half.unsure)
     derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, sized)

@@ -50,6 +50,8 @@ class Sizes:
         self._names: dict[sympy.Symbol, str] = {}
         self._inputs: dict[sympy.Symbol, tuple[str, int]] = {}
         self._asserts_seen: set[Any] = set()
+        self._forgotten: set[Any] = set()
+        """What was assumed in Blocks that are closed."""
         self.natural: set[Variable] = set()
         """Counters of loops, which are never negative."""
         self.apart: dict[str, frozenset[int]] = {}
@@ -313,6 +315,11 @@ class Sizes:
                 torch_internals.assume(env.create_symintnode(size, hint=None) >= 1)
                 self._asserts_seen |= self._facts() - known  # it follows from what is asserted
 
+    def facts_of_inputs(self) -> set[Any]:
+        """What shape rules and derivative formulas assumed of the sizes of inputs so far, in closed Blocks as well."""
+        every = self._forgotten | self._facts()
+        return {fact for fact in every if fact.free_symbols <= self._inputs.keys() and not self._trivial(fact)}
+
     def _facts(self) -> set[Any]:
         return {fact.expr for facts in self.session.shape_env.deferred_runtime_asserts.values() for fact in facts}
 
@@ -328,6 +335,7 @@ class Sizes:
         try:
             yield
         finally:
+            self._forgotten |= self._facts()
             facts.put_back()
             self._asserts_seen = seen
             new = list(itertools.islice(reversed(self._numbers), len(self._numbers) - before))
