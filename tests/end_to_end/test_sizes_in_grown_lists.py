@@ -11,6 +11,7 @@ import torch
 import dy2static
 from dy2static import InputSpec
 from dy2static.errors import InternalError, TraceError
+from dy2static.operators.calls.sequences import StagedZip
 from runtime.ir.tree import Leaf, Record
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -113,12 +114,13 @@ class _Sub(NamedTuple):
 
 @pytest.mark.parametrize("tree", [
     StagedSize((3,)), [StagedSize((Record("column", "", ()),))], {"a": (1, StagedSize(()))}, _Sub,
-    Record("known", "", (("value", [StagedSize((Leaf(0),))]),)),
+    Record("known", "", (("value", [StagedSize((Leaf(0),))]),)), [object.__new__(StagedZip)],
 ])  # fmt: skip
 def test_nothing_of_the_tracer_s_own_is_in_a_finished_tree(tree: Any) -> None:
     if tree is _Sub:
-        require_users_own([Record("namedtuple", "Sub", (("keys", ("size",)), ("size", Leaf(0))))], [_Sub, [1]])
-        for kept in (StagedSize, StagedSize((1,)), Record("size", "", ())):
+        made = Record("namedtuple", "Sub", (("keys", ("size",)), ("size", Leaf(0))))
+        require_users_own([made], [_Sub, [1], type("Other", (), {"__module__": 5})()])
+        for kept in (StagedSize, StagedZip, StagedSize((1,)), Record("size", "", ())):
             with pytest.raises(AssertionError, match="stands for a value while tracing only"):
                 require_users_own([], [kept])
         return

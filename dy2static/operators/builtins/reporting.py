@@ -17,6 +17,7 @@ from dy2static.operators.builtins.print_ import spelled
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
+from runtime.tracer.ambient.unasked import module_name
 
 
 def _refusal(session: Session, what: str, hint: str) -> Exception:
@@ -51,7 +52,7 @@ def warn(
     if warnings.filters is not memo(session).filters:
         return _under_filters(session, message, kind, args)
     place, level = _place(session, stacklevel)
-    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    name = kind.__name__ if module_name(kind) == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     session.exceptions.raised_types[name] = kind
     session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs={
         "category": name, "file": place.file, "line": place.line, "level": level,

@@ -280,8 +280,8 @@ def require_none(
     found = None if is_certain else reached(values, is_several, not torchs, code)
     if isinstance(found, dict):
         raise session.error(
-            f"{what} is not converted, and is given a module or what holds one, and what this has registered differs "
-            "between paths", hint="Register the same on every path.", code="D2S254")
+            f"{what} is not converted, and is given an object or a module (or what holds one) of which only some paths "
+            "set an attribute or registered a part", hint="Set and register the same on every path.", code="D2S254")
     if found is not None and found is not TOO_MUCH:
         found.refuse()
     if found is None:

@@ -30,7 +30,7 @@ from runtime import torch_internals
 from runtime.ir import Operator
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import one_call, state
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.storage_table import Snapshot
@@ -179,7 +179,7 @@ def _of_trace(session: Session) -> Any:
             return False
         if id(value) in memo(session).created or holds_traced(value) or isinstance(value, _SYMBOLS):
             return True
-        return type(value).__module__.partition(".")[0] in _OURS
+        return module_name(type(value)).partition(".")[0] in _OURS
 
     return lambda value: any(map(is_of_trace, walk([value], _parts, _DEPTH)))
 

@@ -56,7 +56,7 @@ from runtime import torch_internals
 from runtime.tracer.ambient import catching, contents, source_places
 from runtime.tracer.ambient.calls import Findings, tensors_in
 from runtime.tracer.ambient.theirs import theirs
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.recording import backward, faults, leaf_gradients, reads
@@ -416,7 +416,7 @@ def require_plain(session: Session, cls: Any) -> None:
     Raises:
         TraceError: D2S213.
     """
-    if isinstance(cls, type) and not cls.__module__.startswith("torch."):
+    if isinstance(cls, type) and not module_name(cls).startswith("torch."):
         if issubclass(cls, torch.Tensor) and cls is not torch.Tensor:
             raise session.error(f"a tensor of the class {cls.__name__} is made inside a converted function",
                                 code="D2S213", hint="Make it outside.")

@@ -58,7 +58,7 @@ from dy2static.operators.values import compiled, modules, sequences_in_python, t
 from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (
@@ -257,7 +257,7 @@ _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 
 
 def _is_converted_class(cls: type) -> bool:
-    return issubclass(cls, _CONVERTED_CLASSES) or policy.is_optimizers(cls.__module__)
+    return issubclass(cls, _CONVERTED_CLASSES) or policy.is_optimizers(module_name(cls))
 
 
 def _require_living(session: Session, reference: Any) -> None:

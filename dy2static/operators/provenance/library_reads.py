@@ -29,7 +29,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import home_of, is_optimizers
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import objects
-from runtime.tracer.ambient.unasked import has_unasked, unasked
+from runtime.tracer.ambient.unasked import has_unasked, module_name, unasked
 from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
@@ -47,8 +47,8 @@ def is_of_library(cls: type) -> bool:
     """Whether methods of a class's objects may be Python of the standard library or torch: the class is theirs, or
     derived from one of theirs."""
     return any(
-        one.__flags__ & HEAP_TYPE and _is_librarys(one.__module__) and one.__module__ not in _WITHOUT_METHODS
-        and not is_optimizers(one.__module__) for one in cls.__mro__
+        one.__flags__ & HEAP_TYPE and _is_librarys(module_name(one)) and one.__module__ not in _WITHOUT_METHODS
+        and not is_optimizers(module_name(one)) for one in cls.__mro__
     )
 
 
@@ -86,8 +86,8 @@ def _answers_in_python(cls: type) -> bool:
     """Whether a class has such a method from one of the standard library's that is written in Python."""
     found = _answers.get(cls)
     if found is None:
-        bases = [base for base in cls.__mro__ if base.__flags__ & HEAP_TYPE and _is_librarys(base.__module__)
-                 and not base.__module__.startswith("torch") and base.__module__ not in _WITHOUT_METHODS]  # fmt: skip
+        bases = [base for base in cls.__mro__ if base.__flags__ & HEAP_TYPE and _is_librarys(module_name(base))
+                 and not module_name(base).startswith("torch") and base.__module__ not in _WITHOUT_METHODS]  # fmt: skip
         found = _answers[cls] = any(
             isinstance(vars(base).get(name), types.FunctionType) for base in bases for name in _ASKED)
     return found
@@ -106,7 +106,7 @@ def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
         inner: Iterable[Any] = ()
         if isinstance(one, (*CONTAINERS, tuple, frozenset)) and len(one) <= _LONG:
             inner = [*one, *one.values()] if isinstance(one, dict) else list(one)
-        if not _is_librarys(type(one).__module__) and is_external(session, one):
+        if not _is_librarys(module_name(type(one))) and is_external(session, one):
             users.append(one)
             inner = [*inner, *objects.attributes(one).values()]
             _note_attributes(session, one)
@@ -131,7 +131,7 @@ def note_property(session: Session, obj: Any, name: str, found: Any, value: Any)
 def inherited(value: object, name: str) -> types.FunctionType | None:
     """The special method of a user's class, if it is Python of a library's."""
     cls = type(value)
-    if not cls.__flags__ & HEAP_TYPE or _is_librarys(cls.__module__) or isinstance(value, NO_OBJECTS):
+    if not cls.__flags__ & HEAP_TYPE or _is_librarys(module_name(cls)) or isinstance(value, NO_OBJECTS):
         return None
     method = defined(cls, name)
     return method if isinstance(method, types.FunctionType) and home_of(method.__code__.co_filename) else None

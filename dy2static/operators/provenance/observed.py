@@ -38,7 +38,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents, objects
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, cell_value, python_kind
@@ -83,7 +83,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
     """
     before = _picture(session, roots)
     for one in roots if not session.call.may_be_for_one_call else ():
-        if type(one).__module__.partition(".")[0] in _DOERS:
+        if module_name(type(one)).partition(".")[0] in _DOERS:
             session.once(f"code that is not converted is given a {type(one).__name__}")
     back = undos(session, (value for value, kind, _ in before if kind == "state" and not _made_inside(session, value)))
     try:
@@ -210,7 +210,7 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
     owner, name = unasked(f, "__self__"), unasked(f, "__name__", "")
     home = str(unasked(f, "__module__") or type(owner).__module__).partition(".")[0]
     if isinstance(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
-        home = type(args[0]).__module__.partition(".")[0] if home in _DOERS else home
+        home = module_name(type(args[0])).partition(".")[0] if home in _DOERS else home
     if name in _ASKERS:
         return
     if home == "functools" and unasked(f, "__qualname__", "") in _REGISTERING and not _made_inside(session, f):

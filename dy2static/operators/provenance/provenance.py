@@ -24,7 +24,7 @@ from dy2static.operators.shared.reachable import global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Findings
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
@@ -167,7 +167,7 @@ def _has_parts(module: torch.nn.Module) -> bool:
 
 def _is_gone_over(cls: type) -> bool:
     """Whether code of torch's goes over a module's parts, unseen: ``ModuleList``, ``Sequential``, ``ParameterDict``."""
-    return any(name in vars(one) for one in cls.__mro__ if one.__module__.startswith("torch.")
+    return any(name in vars(one) for one in cls.__mro__ if module_name(one).startswith("torch.")
                for name in ("__len__", "__iter__", "__getitem__"))  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session, active
 from runtime import torch_internals
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 
 _MODULES = {
     "random": "Python's random numbers", "time": "the time", "secrets": "random numbers", "uuid": "random identifiers",
@@ -59,7 +59,7 @@ def check(session: Session, f: Any) -> None:
         if isinstance(module, str):
             what = _MODULES.get(module) or ("NumPy's random numbers" if module.startswith("numpy.random") else None)
         if what is None and owner is not None and not isinstance(owner, type):
-            kind = type(owner).__module__
+            kind = module_name(type(owner))
             if isinstance(owner, random.Random):
                 what = "Python's random numbers"
             elif kind.startswith("numpy.random"):

@@ -9,6 +9,7 @@ import torch
 
 from dy2static.operators.shared.staging import any_staged
 from runtime import torch_internals
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 
@@ -141,7 +142,7 @@ def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:
 
 def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:
     """The plain attributes of a module with code of torch's, which reads them unseen (``momentum``, ``stride``)."""
-    if not any(cls.__module__.startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
+    if not any(module_name(cls).startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
         return []
     return [
         (name, value) for name, value in vars(module).items()

@@ -11,6 +11,7 @@ import torch
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
 from runtime.storage.answers import AUTOCAST, SETTINGS
+from runtime.tracer.ambient.unasked import module_name
 
 _OF_THE_KEY = {"torch.is_inference_mode_enabled()", "torch.get_default_dtype()", "torch.get_default_device()",
                "torch.are_deterministic_algorithms_enabled()"}  # fmt: skip
@@ -48,7 +49,7 @@ def note_call(session: Session, f: Any) -> None:
 def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
     """The same for what is read of ``torch.backends.mkldnn`` and the like."""
     kind = type(obj)
-    if kind is not types.ModuleType and kind.__module__.startswith("torch.backends") and type(value) in _PLAIN:
+    if kind is not types.ModuleType and module_name(kind).startswith("torch.backends") and type(value) in _PLAIN:
         if _is_callers(session):
             where = obj.__name__ if isinstance(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
             session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)

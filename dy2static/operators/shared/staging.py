@@ -12,6 +12,7 @@ import torch
 from dy2static.operators.shared.module_parts import is_open, may_be_open
 from dy2static.operators.shared.policy import is_optimizers
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staging import NoNames
@@ -77,7 +78,7 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
-            librarys = cls.__module__.startswith("torch.") and not is_optimizers(cls.__module__)
+            librarys = module_name(cls).startswith("torch.") and not is_optimizers(module_name(cls))
             if librarys and session is not None and isinstance(value, torch.nn.Module):
                 librarys = not (may_be_open(session) and is_open(value))
             return method if isinstance(method, types.FunctionType) and not librarys else None

@@ -39,7 +39,7 @@ from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged,
 from dy2static.operators.values import modules
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
@@ -183,7 +183,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
         settings.note_attribute(session, obj, name, value)
         settings.note_operator(session, obj, name, value)
         return value
-    if cls.__module__.startswith("torch.backends"):
+    if module_name(cls).startswith("torch.backends"):
         value = getattr(obj, name)
         settings.note_attribute(session, obj, name, value)
         return value
@@ -470,7 +470,7 @@ def _whose_setting(obj: Any) -> str | None:
     if isinstance(obj, types.ModuleType):
         return obj.__name__ if is_library(obj) and obj.__name__.partition(".")[0] == "torch" else None
     kind = type(obj)
-    return f"{kind.__module__}.{kind.__name__}" if kind.__module__.startswith("torch.backends") else None
+    return f"{kind.__module__}.{kind.__name__}" if module_name(kind).startswith("torch.backends") else None
 
 
 def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:

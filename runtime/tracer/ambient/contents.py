@@ -20,7 +20,7 @@ from typing import Any
 import numpy
 
 from runtime.tracer.ambient.poison import Poison
-from runtime.tracer.ambient.unasked import has_unasked
+from runtime.tracer.ambient.unasked import has_unasked, module_name
 
 _SMALL = 1 << 16
 """Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
@@ -125,7 +125,7 @@ def _iterator(value: Any) -> Any:
             return ("finished",)
         return "generator", frame.f_lasti, tuple(map(id, locals_of(frame)))
     hint = getattr(type(value), "__length_hint__", None)
-    if hint is not None and type(value).__module__ == "builtins" and type(value) is not reversed:  # that asks its items
+    if hint is not None and module_name(type(value)) == "builtins" and type(value) is not reversed:  # it asks its items
         return "left", hint(value)
     return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in parts(value)
                           if not is_iterator(part) and not isinstance(part, (list, tuple, dict)))

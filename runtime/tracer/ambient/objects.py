@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from runtime.tracer.ambient.poison import keys_answer
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 
 _OURS = ("runtime", "dy2static", "torch")
 
@@ -32,14 +32,14 @@ def is_record(value: Any) -> bool:
     params = getattr(cls, "__dataclass_params__", None)
     if params is None or issubclass(cls, (dict, tuple)):
         return False
-    return not params.frozen and cls.__module__.partition(".")[0] not in _OURS
+    return not params.frozen and module_name(cls).partition(".")[0] not in _OURS
 
 
 def is_users_tuple(value: Any) -> bool:
     """Whether this is a tuple of a user's class that is no namedtuple, and none of C's with fields (``struct_time``).
     """
     cls = type(value)
-    if cls is tuple or not isinstance(value, tuple) or cls.__module__.partition(".")[0] in _OURS:
+    if cls is tuple or not isinstance(value, tuple) or module_name(cls).partition(".")[0] in _OURS:
         return False
     return not hasattr(cls, "_fields") and not hasattr(cls, "n_fields")
 
@@ -49,7 +49,7 @@ def can_be_rebuilt(value: Any) -> bool:
     cls = type(value)
     if dataclasses.is_dataclass(cls) and not is_record(value):
         return False  # structures carry it field by field
-    if cls is object or cls.__module__.partition(".")[0] in _OURS or hasattr(cls, "__del__"):
+    if cls is object or module_name(cls).partition(".")[0] in _OURS or hasattr(cls, "__del__"):
         return False
     if any("__reduce__" in base.__dict__ or "__reduce_ex__" in base.__dict__ for base in cls.__mro__[:-1]):
         return False  # it has its own idea of what it is made of
@@ -113,7 +113,7 @@ def is_exception(value: Any) -> bool:
     """Whether this is an exception that its attributes and what every exception holds are all of."""
     cls = type(value)
     return (
-        issubclass(cls, Exception) and cls.__module__.partition(".")[0] not in _OURS
+        issubclass(cls, Exception) and module_name(cls).partition(".")[0] not in _OURS
         and not isinstance(cls.__new__, types.FunctionType)
         and all(base.__basicsize__ <= Exception.__basicsize__ for base in cls.__mro__ if base.__module__ == "builtins")
         and cls.__reduce__ is Exception.__reduce__ and not hasattr(cls, "__del__") and not _has_slots(cls)

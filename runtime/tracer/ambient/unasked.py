@@ -28,10 +28,16 @@ def has_unasked(value: Any, name: str) -> bool:
     return unasked(value, name, _NOTHING) is not _NOTHING
 
 
+def module_name(cls: Any) -> str:
+    """The name of the module that a class is from; an empty text where a user put something else in its place."""
+    found = unasked(cls, "__module__")
+    return found if isinstance(found, str) else ""
+
+
 _NOTHING = object()
 _PYTHONS_OWN = frozenset({
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodDescriptorType, types.ModuleType,
     types.WrapperDescriptorType, types.MethodWrapperType, types.CodeType, type,
 })  # fmt: skip
 
-__all__ = ["has_unasked", "unasked"]
+__all__ = ["has_unasked", "module_name", "unasked"]

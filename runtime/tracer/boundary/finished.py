@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from runtime.ir.tree import Leaf, Record
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.python_state.guards import is_plain
 
-_OURS = "runtime.tracer."
+_OURS = ("runtime.tracer.", "dy2static.operators.")
 _STANDS = "stands for a value while tracing only"
 
 
@@ -21,7 +22,7 @@ def require_users_own(trees: Iterable[Any], kept: Iterable[Any]) -> None:
     """
     for value in kept:
         cls = value if isinstance(value, type) else type(value)
-        if cls.__module__.startswith(_OURS) or issubclass(cls, (Leaf, Record)):
+        if module_name(cls).startswith(_OURS) or issubclass(cls, (Leaf, Record)):
             raise AssertionError(f"a result would hold a {cls.__name__}, which {_STANDS}")
     todo, seen = list(trees), set[int]()
     while todo:
@@ -38,7 +39,7 @@ def require_users_own(trees: Iterable[Any], kept: Iterable[Any]) -> None:
             todo += tree
         elif type(tree) is dict:
             todo += tree.values()
-        elif type(tree).__module__.startswith(_OURS):
+        elif module_name(type(tree)).startswith(_OURS):
             raise AssertionError(f"a result would be a {type(tree).__name__}, which {_STANDS}")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.poison import Key, Poison
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers.scalars import Staged
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def held_in(value: Any) -> Held | None:
 
 
 def _first_slot(cls: type) -> str | None:
-    if cls.__module__.partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
+    if module_name(cls).partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
         return None
     for base in cls.__mro__:
         for name in slots_of(base):

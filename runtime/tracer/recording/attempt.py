@@ -25,6 +25,7 @@ from runtime.ir import Block, Operator, Variable
 from runtime.ir import types as ir_types
 from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE, SessionPart, states
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.memory.storage_table import StorageTable
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Session
@@ -239,7 +240,7 @@ class _States:
 
 
 def _is_ours(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] in _ROOMS
+    return module_name(type(value)).partition(".")[0] in _ROOMS
 
 
 def _is_frozen(value: Any) -> bool:

@@ -31,7 +31,7 @@ from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.theirs import is_for_user
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.recording.wording import say_as_eager
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def is_ours(error: BaseException) -> bool:
         return True
     if isinstance(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
         return False
-    if type(error).__module__.startswith("torch._subclasses"):  # what only torch's stand-ins raise
+    if module_name(type(error)).startswith("torch._subclasses"):  # what only torch's stand-ins raise
         return True
     say_as_eager(error)
     if error in _vetted and _is_asked_by_the_tracer(error):

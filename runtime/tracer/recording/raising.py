@@ -14,6 +14,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.numbers.scalars import kind_of
@@ -65,7 +66,7 @@ def _emit_raise(session: Session, error: BaseException) -> None:
         [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
         {key: _argument(session, value, key, objects) for key, value in vars(error).items()},
         attrs={
-            "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+            "exception": cls.__name__ if module_name(cls) == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
             **({"objects": objects} if objects else {}),
         },
         location=source_places.error_place(error),

@@ -27,7 +27,7 @@ import torch
 
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
-from runtime.tracer.ambient.unasked import has_unasked
+from runtime.tracer.ambient.unasked import has_unasked, module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
@@ -456,11 +456,11 @@ def opaque_parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, numpy.ndarray):
         yield from contents.inner(value)
     elif has_unasked(value, "__dict__") or objects.is_simple(type(value)):
-        if type(value).__module__.partition(".")[0] not in ("runtime", "dy2static"):
+        if module_name(type(value)).partition(".")[0] not in ("runtime", "dy2static"):
             yield from objects.attributes(value).values()
             if isinstance(value, BaseException):
                 yield from value.args
-    elif type(value).__module__ in _PYTHONS_OWN and not isinstance(value, _OF_CODE):  # a slice, a view of a dict, ...
+    elif module_name(type(value)) in _PYTHONS_OWN and not isinstance(value, _OF_CODE):  # a slice, a view of a dict, ...
         yield from gc.get_referents(value)
 
 

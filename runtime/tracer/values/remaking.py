@@ -25,7 +25,7 @@ import torch
 
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.objects import slots_of
-from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, python_kind
 from runtime.tracer.values import containers
@@ -224,7 +224,7 @@ def _container(cls: Any, items: dict[str, Any]) -> Any:
 
 def _raised(named: Any, items: dict[str, Any]) -> Any:
     cls, traceback = named
-    python: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+    python: Any = next(base for base in cls.__mro__ if module_name(base) == "builtins")
     made = python.__new__(cls, *items["given"])
     python.__init__(made, *items["given"])
     made.args = items["args"]
