@@ -1,0 +1,96 @@
+"""Derivative formulas that take another way for other sizes (a sum over one element): a Program with open sizes has its
+halves for each way."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+import dy2static
+from dy2static import InputSpec, to_static
+
+OPERATORS = {
+    "cumsum": lambda x: x.cumsum(0), "cumprod": lambda x: x.cumprod(0), "var": lambda x: x.var(),
+    "std": lambda x: x.std(), "std_mean": lambda x: torch.std_mean(x, correction=0)[0], "prod": lambda x: x.prod(0),
+    "kron": lambda x: torch.kron(x, x), "rows": lambda x: torch.outer(x, x).prod(1), "norm": lambda x: x.norm(),
+    "rfft": lambda x: torch.fft.rfft(x).abs(), "trapezoid": lambda x: torch.cumulative_trapezoid(x),
+    "det": lambda x: torch.outer(x, x + 1).det(), "softmax": lambda x: torch.softmax(x, 0),
+    "mean": lambda x: x.mean(), "logsumexp": lambda x: x.logsumexp(0),
+}  # fmt: skip
+SIZES = [(4, 1, 2, 5, 3, 6), (2, 1, 3), (4, 3, 1, 2), (1, 2, 3)]
+
+
+def gradient(function, size):
+    x = (torch.arange(1.0, size + 1) / 3).requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # var of one element
+        return torch.autograd.grad(function(x).sum(), x)[0]
+
+
+def equal(got, expected):
+    torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "c"}], ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_live(operator, sizes, options):
+    def f(x):
+        r = operator(x)
+        if x.sum() > 100:
+            r = r * 2
+        return r
+
+    static = to_static(f, **options)
+    for size in sizes:
+        equal(gradient(static, size), gradient(f, size))
+
+
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_in_a_branch(operator):
+    def f(x):
+        return operator(x) if x.sum() > -100 else x.sum()
+
+    static = to_static(f)
+    for size in SIZES[0]:
+        equal(gradient(static, size), gradient(f, size))
+
+
+def test_in_a_loop():
+    def f(x):
+        while x.sum() < 10:
+            x = x.cumsum(0) + 1
+        return x
+
+    static = to_static(f)
+    for size in SIZES[0]:
+        equal(gradient(static, size), gradient(f, size))
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x):
+        h = self.linear(x)
+        while h.abs().max() > 1:
+            h = h / 2
+        return h.cumsum(0) + h.std(0, unbiased=False)
+
+
+@pytest.mark.parametrize("batches", [(4, 1, 3), (1, 3, 2)], ids=str)
+def test_a_module_from_a_file(batches, tmp_path):
+    torch.manual_seed(0)
+    module = Normed()
+    path = tmp_path / "normed.d2s"
+    dy2static.save(module, path, input_spec=[InputSpec([None, 2])])
+    loaded = dy2static.load(path)
+    for batch in batches:
+        x = torch.randn(batch, 2)
+        grads = [torch.autograd.grad(one(x).pow(3).sum(), list(one.parameters())) for one in (module, loaded)]
+        for got, expected in zip(*grads):
+            torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
