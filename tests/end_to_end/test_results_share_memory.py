@@ -308,7 +308,35 @@ def a_row_of_the_data_or_a_copy(x, c):
     return x * 2, [z[:, :1], z]
 
 
-ONLY_STRIDES = [turned_inside_or_not, turned_in_a_loop]
+@case
+def laid_out_anew(x, c):
+    t = (x * 2).t()
+    if c > 0:
+        t = t * 2
+    return t * 1, t.contiguous(), t
+
+
+@case
+def laid_out_anew_twice_after_a_loop(x, c):
+    t = (x * 2).t()
+    i = 0
+    while i < c + 1:
+        t = t + 1
+        i += 1
+    first = t.contiguous()
+    return [t], first, first.contiguous()
+
+
+@case
+def items_laid_out_anew(x, c):
+    items = [(x * 2).t()]
+    if c > 0:
+        items.append((x * 3).t())
+    return [one.contiguous() for one in items], items
+
+
+ONLY_STRIDES = [turned_inside_or_not, turned_in_a_loop, laid_out_anew, laid_out_anew_twice_after_a_loop,
+                items_laid_out_anew]  # fmt: skip
 """The halves of a derivative give contiguous results where only their strides show that."""
 WITHOUT_A_HISTORY = [without_gradients]
 """Eager's own views, made without gradients, raise once they are written with them."""

@@ -323,6 +323,10 @@ class Recorder(torch_internals.TorchDispatchMode):
             if info_or_none is not None:
                 session.register(out, info_or_none)
         types: list[Type] = [session.type_of(out) if info is not None else _plain_type(out) for out, info in plan]
+        if func is torch.ops.aten.contiguous.default and all_known and session.replaying is None:
+            if any(info is not None and info.storage is None for _, info in plan):  # a copy, however a run lays it out
+                name, operands = "aten.clone.default", operands[:1]
+                keywords = {"memory_format": (*args[1:], *kwargs.values(), torch.contiguous_format)[0]}
         checks = sampled_shapes.checks(session, flat)
         variables = session.emit(name, operands, keywords, types, attrs=checks, modes=modes)
         for (out, info_or_none), var in zip(plan, variables):
