@@ -10,7 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.executor.emitter import Emitter
-from runtime.executor.held import Held
+from runtime.executor.held import Held, hold
 from runtime.executor.modes import Modes
 from runtime.ir import Block, Operator, Variable
 from runtime.ir.flow import Kind
@@ -37,7 +37,7 @@ class CustomGrad(torch.autograd.Function):
         saved = [isinstance(value, torch.Tensor) and place not in held for place, value in enumerate(kept)]
         ctx.save_for_backward(*(value for value, one in zip(kept, saved) if one))
         ctx.others = [
-            None if one else Held(value) if isinstance(value, torch.Tensor) else (value,)
+            None if one else hold(value) if isinstance(value, torch.Tensor) else (value,)
             for value, one in zip(kept, saved)
         ]
         ctx.record = record
