@@ -1,7 +1,7 @@
 """Tensors that a ``torch.autograd.Function`` only holds (``ctx.x = x``): backward reads what they hold by then.
 
 An ``update`` writes a copy, so a cell stands for the tensor, and each write puts the copy in it. Cells are found by the
-memory that they are in, so a write costs nothing for those of other memory; calls of several threads share the registry.
+memory that they are in, so a write costs nothing for those of other memory; all threads share one registry.
 """
 
 from __future__ import annotations

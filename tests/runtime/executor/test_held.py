@@ -117,13 +117,13 @@ def test_freed_cells_leave_nothing() -> None:
 def test_threads() -> None:
     road = to_static(weight)
     errors: list[BaseException] = []
+    leaves: list[torch.Tensor] = []
 
     def calls() -> None:
         try:
             for _ in range(60):
-                x, w = torch.ones(3, requires_grad=True), torch.ones(3)
-                road(x, w).backward()
-                assert x.grad is not None and torch.equal(x.grad, torch.full((3,), 2.0))
+                leaves.append(torch.ones(3, requires_grad=True))
+                road(leaves[-1], torch.ones(3)).backward()
         except BaseException as error:
             errors.append(error)
 
@@ -133,7 +133,8 @@ def test_threads() -> None:
                 base = torch.zeros(1)
                 one, two = hold(base), hold(base)
                 note_write(base, torch.ones(1))
-                assert one.tensor.item() == two.tensor.item() == 1
+                if not one.tensor.item() == two.tensor.item() == 1:
+                    raise ValueError("an old content")
         except BaseException as error:
             errors.append(error)
 
@@ -149,3 +150,4 @@ def test_threads() -> None:
     finally:
         sys.setswitchinterval(before)
     assert not errors
+    assert all(one.grad is not None and torch.equal(one.grad, torch.full((3,), 2.0)) for one in leaves)
