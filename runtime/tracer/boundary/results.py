@@ -200,6 +200,7 @@ class Outputs:
     def _with_attributes(self, value: torch.Tensor, tree: Leaf | Record) -> Leaf | Record:
         """The tree of a tensor made inside with what hangs on it, which each run hangs on its own."""
         session = self.session
+        hung.require_told(session, value, "leaves the function")
         var, names = session.read(value), hung.names(session, value)
         alone = self._yielded.setdefault(var, (value, bool(names)))
         if (names or alone[1]) and alone[0] is not value:
@@ -530,6 +531,8 @@ class Outputs:
                 tree = self.tree(item.value)
                 whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
                 return Record("known", "", (("value", tree),)) if whole else tree
+            if isinstance(item, structure.Tensor) and item.perhaps_retains:
+                raise hung.perhaps_retained(self.session, "leaves the function in a list")
             if isinstance(item, (structure.Number, structure.Tensor)):
                 return column()
             if isinstance(item, structure.Reference):
