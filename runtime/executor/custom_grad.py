@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -58,7 +59,9 @@ class CustomGrad(torch.autograd.Function):
                 for other in ctx.others]  # fmt: skip
         residuals, captured = kept[: ctx.residuals], kept[ctx.residuals :]
         try:
-            results = backward(*captured, *residuals, *gradients)
+            # What runs without gradients says so, where backward itself says whether they are on.
+            with torch.enable_grad() if once else contextlib.nullcontext():
+                results = backward(*captured, *residuals, *gradients)
         except BaseException as error:
             raise locate(error)  # noqa: B904  # the same exception
         if once and torch.is_grad_enabled():
