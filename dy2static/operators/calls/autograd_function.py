@@ -234,7 +234,7 @@ def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Ten
 
 
 def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool, in_some_runs: bool) -> torch.Tensor:
-    """The tensor outside that carries an output; ``in_some_runs``: the arguments need a gradient in some runs only."""
+    """The tensor outside that carries an output; ``in_some_runs``: the arguments need gradients in some runs only."""
     fake = session.clone_meta(session.fake(output))
     needs = differentiable and (fake.is_floating_point() or fake.is_complex())
     made = session.fresh(fake, var, requires_grad=needs, layout_known=session.info(output).layout_known)
