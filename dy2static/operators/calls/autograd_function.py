@@ -233,7 +233,9 @@ def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Ten
     )  # fmt: skip
 
 
-def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool, in_some_runs: bool) -> torch.Tensor:
+def _result(
+    session: Session, output: torch.Tensor, var: Variable, differentiable: bool, in_some_runs: bool
+) -> torch.Tensor:
     """The tensor outside that carries an output; ``in_some_runs``: the arguments need gradients in some runs only."""
     fake = session.clone_meta(session.fake(output))
     needs = differentiable and (fake.is_floating_point() or fake.is_complex())
