@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.errors import TraceError
 from runtime.executor.emitter import Emitter
 from runtime.executor.held import Held, hold
 from runtime.executor.modes import Modes
@@ -25,8 +26,9 @@ class CustomGrad(torch.autograd.Function):
     """``apply(record, captured, *inputs)``: the results of the forward Block; its residuals are kept for backward.
 
     ``record`` is (forward, choice of backward, number of results, results without a gradient, whether missing
-    gradients are zeros, residuals that are held and not saved, whether its gradients may not be differentiated,
-    locate). Captured values take part, but get no gradient, as with any tensor that an eager ``Function`` closes over.
+    gradients are zeros, residuals that are held and not saved, where the call is if its backward asks for the autocast
+    state, whether its gradients may not be differentiated, locate). Captured values take part, but get no gradient, as
+    with any tensor that an eager ``Function`` closes over.
     """
 
     @staticmethod
@@ -50,7 +52,11 @@ class CustomGrad(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Run the backward Block; an input that needs no gradient gets None."""
-        _, choose, *_, once, locate = ctx.record
+        _, choose, *_, asked, once, locate = ctx.record
+        if asked is not None and torch_internals.autocast_on():
+            raise TraceError(
+                "the backward of an autograd.Function asks for the autocast state, and a gradient is asked for under "
+                "autocast", code="D2S213", location=asked, hint="Ask in forward, and keep the answer on ctx.")
         backward = choose([gradient is not None for gradient in gradients])
         if backward is None:
             return (None,) * len(ctx.needs_input_grad)
@@ -85,8 +91,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     choice = emitter.bind(choose, "f")
     hidden = tuple(op.attrs.get("not_differentiable", ()))
     held = _held(emitter, op)
+    asked = emitter.bind(op.location, "v") if "autocast_asked" in op.attrs else None
     record = (f"({name}, partial({choice}, ({''.join(one + ', ' for one in names)})), {op.attrs['n_outputs']}, "
-              f"{hidden}, {'given' not in op.attrs}, {held}, {'once' in op.attrs}, "
+              f"{hidden}, {'given' not in op.attrs}, {held}, {asked}, {'once' in op.attrs}, "
               "locate)").replace("partial", emitter.bind(functools.partial, "f"))
     outside = f"{_tuple(emitter, reads)}, {_tuple(emitter, seen)}"
     args = [record, f"({outside})", *map(emitter.operand, op.args)]

@@ -140,12 +140,15 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         attrs["given"] = _patterns(session, cls, tensors, hidden)
     blocks: list[Block] = []
     unpacked = False
+    asked = session.graph.autocast_asked
     for given_now in attrs.get("given", [[True] * len(tensors)]):
         block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now)
         blocks.append(block)
         unpacked = unpacked or unpacks
         if switches:
             attrs["once"] = True
+    if session.graph.autocast_asked != asked:  # the answers are those without autocast
+        attrs["autocast_asked"] = True
     held = range(saved.kept if unpacked else 0, len(saved.types()))  # eager looks when ctx.saved_tensors is asked for
     if held:
         attrs["held"] = list(held)

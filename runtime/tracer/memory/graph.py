@@ -35,6 +35,8 @@ class Graph(SessionPart):
     """How often a gradient was asked for."""
     grad_switches: int = state(VALUE, 0)
     """How often the user's code has set whether gradients are on."""
+    autocast_asked: int = state(VALUE, 0)
+    """How often the user's code has asked for the autocast state."""
     detaching: str | None = state(VALUE)
     """Set while the user's code detaches a tensor: by what name."""
     inner: torch.Tensor | None = state(VALUE)
