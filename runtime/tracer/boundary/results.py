@@ -281,6 +281,8 @@ class Outputs:
         if not parameter and (info.steps or info.storage.value not in self._starts):
             return
         what = "a Parameter" if parameter else "a tensor that requires_grad_() made the start of a graph"
+        if info.storage.value in self.session.graph.zero_gradients:
+            what = "a zero gradient, which needs a gradient with materialize_grads=True and create_graph=True,"
         raise self.session.error(
             f"{what} is made inside a converted function, which {'returns' if self.location is None else 'keeps'} it: "
             "no backward outside would find its gradient", code="D2S228",

@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch.autograd import grad
 
+from dy2static import to_static
+from runtime.errors import Dy2StaticError
 from tests.oracle import check
 
 Tensor = torch.Tensor
@@ -75,3 +77,12 @@ def test_the_run_tells_what_the_path_decides(function: Callable[..., Any]) -> No
     check(function, *(
         (torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor(one, requires_grad=True)) for one in values
     ), none_is_zero=True)  # fmt: skip
+
+
+def test_a_zero_that_nobody_made_a_leaf_is_called_one() -> None:
+    def f(x: Tensor, y: Tensor) -> Any:
+        return grad((x * 2).sum(), (x, y), create_graph=True, materialize_grads=True)[1]
+
+    with pytest.raises(Dy2StaticError, match="^.D2S228. a zero gradient, which needs a gradient with") as found:
+        to_static(f)(torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True))
+    assert "requires_grad_()" not in str(found.value)
