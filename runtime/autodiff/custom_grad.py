@@ -149,6 +149,8 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
     index = backward_for(op, [grad is not None for grad in given])
     if index is None:
         return [None] * len(op.args)
+    if "autocast_asked" in op.attrs and any(enabled for _, enabled, _ in forward.session.autocast):
+        raise NotDifferentiable("a backward that asks for the autocast state, under autocast")
     block = op.blocks[index]
     values: list[Any] = _residuals(backward, entry)
     for result, grad in zip(entry.results, given):

@@ -18,7 +18,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.memory_reads import of_memory, shown
 from runtime.autodiff.residuals import rebuild, substitute
-from runtime.autodiff.stages import Stage, computed_from, passed_through
+from runtime.autodiff.stages import Stage, computed_from, of_one_node, passed_through
 from runtime.autodiff.tape import Grad, Grads, Segment, Tape
 from runtime.autodiff.view_results import ViewResult, ancestors, chains, unwritten_arguments
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
@@ -214,7 +214,7 @@ def derive(
         programs = [_half(f"{program.name}.backward", one.block, None) for one in recorded]
         made.append(Stage(
             programs[0], [index for _, index in outputs], half.needs, [places[old] for old in half.read], kept, start,
-            half.given, half.read, programs[1] if whole is not None else None,
+            half.given, half.read, of_one_node(program, half.given), programs[1] if whole is not None else None,
         ))  # fmt: skip
     block.yields = yields
     remove_dead(block, block.yields)

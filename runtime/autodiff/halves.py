@@ -6,6 +6,7 @@ inputs, the others also what they read of earlier stages (``runtime.autodiff.sta
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from runtime import torch_internals
 from runtime.autodiff.derive import Derivative
 from runtime.autodiff.saved import Saved, load, save
 from runtime.autodiff.stages import Stage, stage_program
+from runtime.autodiff.unheard import Unheard, call_unheard, hears
 from runtime.ir import Program
 from runtime.ops import drawn, host
 from runtime.ops.registry import definition
@@ -249,6 +251,7 @@ class _Call:
     """For each result: how many items, if it is a list."""
     saved: Saved = field(default_factory=Saved)
     versions: list[Any] = field(default_factory=list)
+    unheard: list[Unheard] = field(default_factory=list)
 
 
 @torch_internals.hooks_hear_gradients_only
@@ -275,6 +278,8 @@ class ProgramNode(torch.autograd.Function):
                 return ()
         results, not_needed = _results(call, {id(tensor) for tensor in tensors})
         ctx.call = call
+        if plan.together:
+            ctx.hears = functools.partial(hears, call)
         ctx.set_materialize_grads(False)
         if not_needed:
             ctx.mark_non_differentiable(*not_needed)
@@ -292,6 +297,8 @@ class ProgramNode(torch.autograd.Function):
         run, plan = call.run, call.stage.plan
         casting = torch_internals.autocast_on()
         run.halves.runner.casting = casting
+        if call.unheard:
+            call_unheard(call, [grad is not None for grad in grads])
         if all(grad is None for grad in grads):  # what was saved may be gone: another path took another value
             return (None, *_in_order(call, [None] * (len(plan.needs) + len(plan.leaves))))
         if torch.is_grad_enabled() and call.stage.may_be_stale:

@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from runtime.autodiff import replay
+from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
+from runtime.ir.definition import definition_of
 from runtime.ir.program import Parameter, Write
 from runtime.passes.dead_code import does_more, has_effect, remove_dead
 from runtime.tracer.memory.conditions import ALWAYS
@@ -31,8 +33,20 @@ def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> Prog
         NotDifferentiable: One of them can only be computed by torch's autograd at run time.
     """
     while found := targets(program):
-        program, _ = lower_one(program, arguments, found[0])
+        inside = set(_inside_functions(program))
+        outside = [target for target in found if target not in inside]
+        if not outside:  # the Operator stays for what is asked later, and with it its Blocks
+            raise NotDifferentiable("gradients that an autograd.Function asks for in its forward or backward")
+        program, _ = lower_one(program, arguments, outside[0])
     return program
+
+
+def _inside_functions(program: Program) -> Iterator[Operator]:
+    """The Operators in the Blocks of Operators that bring their own gradient along."""
+    for op in program.block.walk():
+        if definition_of(op.name).own_gradient is not None:
+            for block in op.blocks:
+                yield from block.walk()
 
 
 def lower_one(

@@ -10,7 +10,7 @@ or branch are results of one stage.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from runtime.autodiff.residuals import reads, silence
@@ -42,6 +42,9 @@ class Stage:
     """The Program's own Variables behind ``results``."""
     read: list[Variable] = field(default_factory=list)
     """The Program's own Variables behind ``leaves``."""
+    together: dict[int, list[int]] = field(default_factory=dict)
+    """Results that one eager node gives with others, each as its number among the results of the stage -> those whose
+    gradients reach that node."""
     whole: Program | None = None
     """``backward`` for gradients that all are there: they are added up in eager's order, and nothing is asked."""
 
@@ -101,6 +104,24 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
     return {out: given for out, given in found.items() if out in results}
 
 
+def of_one_node(program: Program, given: Sequence[Variable]) -> dict[int, list[int]]:
+    """``Stage.together`` of a stage that gives these Variables."""
+    found: dict[int, list[int]] = {}
+    for place, op in enumerate(program.block.ops):
+        one_node = op.name.startswith("aten.") or definition_of(op.name).own_gradient is not None
+        if not one_node or sum(map(_may_carry, op.outputs)) < 2:
+            continue
+        mine = [number for number, var in enumerate(given) if var in op.outputs]
+        if not mine:
+            continue
+        reached = set(op.outputs)
+        for later in program.block.ops[place + 1 :]:
+            if not _stops(later) and not reached.isdisjoint(reads(later)):
+                reached.update(filter(_may_carry, later.outputs))
+        found.update((number, [at for at, var in enumerate(given) if var in reached]) for number in mine)
+    return found
+
+
 def has_custom_gradients(op: Operator) -> bool:
     """Whether a value may come out as it went in, with a gradient of its own (``autograd.Function``)."""
     return any(definition_of(inner.name).own_gradient is not None for block in op.blocks for inner in block.walk())
@@ -132,4 +153,4 @@ def stage_program(program: Program, stage: Stage) -> Program:
     return Program(f"{program.name}.stage", block, [Input(arg, arg.name) for arg in block.args])
 
 
-__all__ = ["Stage", "computed_from", "passed_through", "stage_program"]
+__all__ = ["Stage", "computed_from", "of_one_node", "passed_through", "stage_program"]

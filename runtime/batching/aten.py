@@ -84,9 +84,10 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     map_leaves([args, kwargs], lambda value: numbers.append(value) if isinstance(value, Rows) else None)
     if not numbers:
         return _results(machine, op, prepared, args, kwargs)
+    histories = machine.domain.histories([args, kwargs])
     found = with_tensors(machine, op, args, kwargs)
     if found is not None:
-        return machine.domain.following((found,), [args, kwargs])
+        return machine.domain.following((found,), histories)
     places = {id(one): place for place, one in enumerate(numbers)}
 
     def one(mask: Mask | None, values: list[Any]) -> Sequence[Any]:
@@ -103,6 +104,7 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
 def _results(
     machine: Machine, op: Operator, prepared: _Prepared, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Sequence[Any]:
+    histories = machine.domain.histories([args, kwargs])
     try:
         given = without_sizes.run(op, args) if prepared.special else NotImplemented
         given = prepared.call(*args, **kwargs) if given is NotImplemented else given
@@ -116,7 +118,7 @@ def _results(
     results = prepared.results(given)
     for position, check in prepared.checks:
         check(results[position])  # type: ignore[misc]
-    return machine.domain.following(results, [args, kwargs])
+    return machine.domain.following(results, histories)
 
 
 def _has_no_rule(op: Operator, text: str) -> bool:

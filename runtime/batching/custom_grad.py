@@ -89,9 +89,9 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     read = [var for var in captured if isinstance(scope[var], torch.Tensor)]
     others = {var: scope[var] for var in captured if var not in read}
     record = _Record(machine.plan, op, read, others)
+    histories = machine.domain.histories(args)
     given: Any = _Function.apply(record, *args, *(scope[var].detach() for var in read))
-    results: Sequence[Any] = given[: len(op.outputs)]
-    return results
+    return machine.domain.following(given[: len(op.outputs)], histories)
 
 
 def _refuse(op: Operator) -> NoReturn:

@@ -82,15 +82,23 @@ class Domain:
         self._histories[tensor] = rows
         return tensor
 
-    def following(self, made: Sequence[Any], given: Any) -> Sequence[Any]:
-        """What was computed of values, each tensor with the history of those."""
+    def histories(self, given: Any) -> int | None:
+        """The rows in which what is computed of values needs a gradient; None: nothing is to be said of it.
+
+        To be asked before they are written.
+        """
         if not self._histories:
-            return made
+            return None
         tensors: list[torch.Tensor] = []
         map_leaves(given, lambda one: tensors.append(one) if isinstance(one, torch.Tensor) else None)
         if not any(one in self._histories for one in tensors):
+            return None
+        return functools.reduce(operator.or_, map(self.history, tensors))
+
+    def following(self, made: Sequence[Any], rows: int | None) -> Sequence[Any]:
+        """What was computed of values, each tensor with the history of those."""
+        if rows is None:
             return made
-        rows = functools.reduce(operator.or_, map(self.history, tensors))
         result: Sequence[Any] = map_leaves(
             list(made), lambda one: self.with_history(one, rows) if isinstance(one, torch.Tensor) else one)
         return result

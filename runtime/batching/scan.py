@@ -25,10 +25,11 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     state, columns = given[:count], given[count:]
     (body,) = op.blocks
     items: list[list[Any]] = [[] for _ in op.outputs[count:]]
-    inside, follow = dict(scope), machine.domain.following
+    inside, domain = dict(scope), machine.domain
     for index in reversed(range(length)) if op.attrs.get("reverse") else range(length):
         slices = [
-            column[index] if isinstance(column, list) else follow([column.select(0, index)], [column])[0]
+            column[index] if isinstance(column, list)
+            else domain.following([column.select(0, index)], domain.histories([column]))[0]
             for column in columns
         ]
         inside.update(zip(body.args, [index, *state, *slices]))
@@ -36,7 +37,9 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
         state = given[:count]
         for collected, item in zip(items, given[count:]):
             collected.append(item)
-    return [*state, *(follow([_made(op, rows, out.type)], rows)[0] for rows, out in zip(items, op.outputs[count:]))]
+    made = [domain.following([_made(op, rows, out.type)], domain.histories(rows))[0]
+            for rows, out in zip(items, op.outputs[count:])]  # fmt: skip
+    return [*state, *made]
 
 
 def _made(op: Operator, items: list[Any], type_: Any) -> Any:

@@ -51,9 +51,12 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
             refuse(op, op.outputs[0], "a tensor with gradients is written through .data",
                    "Write the tensor itself, or a copy of it.", "D2S285")
         bases = [base.detach() for base in bases]
-    copies = [machine.domain.following([_copy(machine, base, levels)], [base])[0] for base in bases]
+    domain = machine.domain
+    copies = [domain.following([_copy(machine, base, levels)], domain.histories([base]))[0] for base in bases]
     scope.update(zip(block.args, copies))
-    return machine.block(block, scope)
+    recorded = any(inner.grad_mode != "off" for inner in block.ops)
+    histories = domain.histories([*bases, *(values if recorded else ())])
+    return domain.following(machine.block(block, scope), histories)  # a write to a view is one to its base
 
 
 def _copy(machine: Machine, base: torch.Tensor, levels: Sequence[int]) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.errors import TraceError
 from runtime.executor.emitter import Emitter
-from runtime.executor.held import Held
+from runtime.executor.held import Held, hold
 from runtime.executor.modes import Modes
 from runtime.ir import Block, Operator, Variable
 from runtime.ir.flow import Kind
@@ -24,8 +26,9 @@ class CustomGrad(torch.autograd.Function):
     """``apply(record, captured, *inputs)``: the results of the forward Block; its residuals are kept for backward.
 
     ``record`` is (forward, choice of backward, number of results, results without a gradient, whether missing
-    gradients are zeros, residuals that are held and not saved, whether its gradients may not be differentiated,
-    locate). Captured values take part, but get no gradient, as with any tensor that an eager ``Function`` closes over.
+    gradients are zeros, residuals that are held and not saved, where the call is if its backward asks for the autocast
+    state, whether its gradients may not be differentiated, locate). Captured values take part, but get no gradient, as
+    with any tensor that an eager ``Function`` closes over.
     """
 
     @staticmethod
@@ -37,7 +40,7 @@ class CustomGrad(torch.autograd.Function):
         saved = [isinstance(value, torch.Tensor) and place not in held for place, value in enumerate(kept)]
         ctx.save_for_backward(*(value for value, one in zip(kept, saved) if one))
         ctx.others = [
-            None if one else Held(value) if isinstance(value, torch.Tensor) else (value,)
+            None if one else hold(value) if isinstance(value, torch.Tensor) else (value,)
             for value, one in zip(kept, saved)
         ]
         ctx.record = record
@@ -49,7 +52,11 @@ class CustomGrad(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Run the backward Block; an input that needs no gradient gets None."""
-        _, choose, *_, once, locate = ctx.record
+        _, choose, *_, asked, once, locate = ctx.record
+        if asked is not None and torch_internals.autocast_on():
+            raise TraceError(
+                "the backward of an autograd.Function asks for the autocast state, and a gradient is asked for under "
+                "autocast", code="D2S213", location=asked, hint="Ask in forward, and keep the answer on ctx.")
         backward = choose([gradient is not None for gradient in gradients])
         if backward is None:
             return (None,) * len(ctx.needs_input_grad)
@@ -58,7 +65,9 @@ class CustomGrad(torch.autograd.Function):
                 for other in ctx.others]  # fmt: skip
         residuals, captured = kept[: ctx.residuals], kept[ctx.residuals :]
         try:
-            results = backward(*captured, *residuals, *gradients)
+            # What runs without gradients says so, where backward itself says whether they are on.
+            with torch.enable_grad() if once else contextlib.nullcontext():
+                results = backward(*captured, *residuals, *gradients)
         except BaseException as error:
             raise locate(error)  # noqa: B904  # the same exception
         if once and torch.is_grad_enabled():
@@ -82,8 +91,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     choice = emitter.bind(choose, "f")
     hidden = tuple(op.attrs.get("not_differentiable", ()))
     held = _held(emitter, op)
+    asked = emitter.bind(op.location, "v") if "autocast_asked" in op.attrs else None
     record = (f"({name}, partial({choice}, ({''.join(one + ', ' for one in names)})), {op.attrs['n_outputs']}, "
-              f"{hidden}, {'given' not in op.attrs}, {held}, {'once' in op.attrs}, "
+              f"{hidden}, {'given' not in op.attrs}, {held}, {asked}, {'once' in op.attrs}, "
               "locate)").replace("partial", emitter.bind(functools.partial, "f"))
     outside = f"{_tuple(emitter, reads)}, {_tuple(emitter, seen)}"
     args = [record, f"({outside})", *map(emitter.operand, op.args)]

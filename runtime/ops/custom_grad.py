@@ -44,8 +44,9 @@ def _verify(op: Operator, fail: Fail) -> None:
     if given is not None and not all(isinstance(one, (list, tuple)) and len(one) == results for one in given):
         fail("attrs", "each item of 'given' must say for every result whether its gradient is there")
     _check_positions(op, fail, op.attrs.get("held", []), len(op.blocks[0].yields) - results, "held")
-    if type(op.attrs.get("once", False)) is not bool:
-        fail("attrs", f"the attribute 'once' of custom_grad must be a bool, not {op.attrs['once']!r}")
+    for name in ("once", "autocast_asked"):
+        if type(op.attrs.get(name, False)) is not bool:
+            fail("attrs", f"the attribute {name!r} of custom_grad must be a bool, not {op.attrs[name]!r}")
     forward, *backwards = op.blocks
     if len(forward.args) != len(op.args):
         fail("block-args", f"the forward block of custom_grad needs {len(op.args)} arguments, not {len(forward.args)}")

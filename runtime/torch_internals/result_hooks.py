@@ -22,25 +22,41 @@ _F = TypeVar("_F", bound=type[torch.autograd.Function])
 
 
 def hooks_hear_gradients_only(function: _F) -> _F:
-    """A class decorator: hooks on the results of such nodes are not called with None."""
+    """A class decorator: hooks on the results of such nodes are not called with None.
+
+    A node may have ``hears(number, hook)``: it is told of a hook on its result of that number that would be, and, with
+    None for the hook, that one is about to be called with a gradient.
+    """
     node: Any = function._backward_cls
     register = node._register_hook_dict
 
     def register_hook_dict(self: Any, tensor: torch.Tensor) -> None:
         """``tensor`` has got its first hook, or will: its dict is empty."""
-        tensor._backward_hooks = _Hooks()
+        hooks = _Hooks(getattr(self, "hears", None), tensor.output_nr)
+        tensor._backward_hooks = hooks.called  # the node keeps this one
         register(self, tensor)
+        tensor._backward_hooks = hooks
 
     node._register_hook_dict = register_hook_dict
     return function
 
 
 class _Hooks(OrderedDict[int, Any]):
-    """The hooks of a tensor, each as it is called."""
+    """The hooks of a tensor; ``called``: each as PyTorch calls it."""
+
+    def __init__(self, hears: Callable[..., None] | None, number: int) -> None:
+        super().__init__()
+        self.called: OrderedDict[int, Any] = OrderedDict()
+        self._hears = None if hears is None else functools.partial(hears, number)
 
     def __setitem__(self, number: int, hook: Callable[..., Any]) -> None:
+        super().__setitem__(number, hook)
         counts = getattr(hook, "__code__", None) in _COUNTING
-        super().__setitem__(number, hook if counts else _not_with_none(hook))
+        self.called[number] = hook if counts else _not_with_none(hook, self._hears)
+
+    def __delitem__(self, number: int) -> None:
+        super().__delitem__(number)
+        del self.called[number]
 
 
 def _codes(code: types.CodeType, name: str) -> list[types.CodeType]:
@@ -53,9 +69,11 @@ _COUNTING = _codes(register_multi_grad_hook.__code__, "inner_hook")
 """The code of hooks of PyTorch's that count how many of several tensors have been seen, those without gradient too."""
 
 
-def _not_with_none(hook: Callable[..., Any]) -> Callable[..., Any]:
+def _not_with_none(hook: Callable[..., Any], hears: Callable[..., None] | None) -> Callable[..., Any]:
     @functools.wraps(hook)
     def called(grad: torch.Tensor | None) -> Any:
+        if hears is not None:
+            hears(hook if grad is None else None)
         return None if grad is None else hook(grad)
 
     return called

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from dy2static import to_static
+from runtime.errors import Dy2StaticError
 from tests.oracle import same
 
 torch.manual_seed(0)
@@ -157,3 +158,71 @@ def test_gradient_inside(use, inside):
 
     x = torch.tensor([[1.0, 2.0, 3.0], [-0.5, 0.25, 0.125]], requires_grad=True)
     same(to_static(f)(x), f(x))
+
+
+class Asks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        return v * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (5 if torch.is_autocast_enabled("cpu") else 3) * torch.get_autocast_dtype("cpu").itemsize
+
+
+class AsksInForward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.factor = 5 if torch.is_autocast_enabled("cpu") else 3
+        return v * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor
+
+
+def asked_inside(function, region):
+    def f(x):
+        y = function.apply(x) if x.sum() > 0 else x * 1
+        with REGIONS[region]():
+            return torch.autograd.grad(y.sum(), x)[0]
+
+    return f
+
+
+def step_inside(function, region):
+    def f(x):
+        w = x.detach().requires_grad_()
+        y = function.apply(w)
+        with REGIONS[region]():
+            y.sum().backward()
+        return w.grad
+
+    return f
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("function", [Asks, AsksInForward])
+@pytest.mark.parametrize("make", [asked_inside, step_inside])
+def test_backward_that_asks_for_the_state(make, function, region):
+    f = make(function, region)
+    x = torch.tensor([[1.0, 2.0, 3.0], [-0.5, 0.25, 0.125]], requires_grad=True)
+    if function is Asks and region == "on":
+        with pytest.raises(Dy2StaticError, match="asks for the autocast state") as found:
+            to_static(f)(x)
+        assert found.value.code == "D2S213" and found.value.location is not None
+    else:
+        same(to_static(f)(x), f(x))
+
+
+@pytest.mark.parametrize("options", [{}, {"autograd": "eager"}], ids=str)
+@pytest.mark.parametrize("outside", [False, True])
+def test_backward_that_asks_outside(outside, options):
+    def f(x):
+        return Asks.apply(x) if x.sum() > 0 else x * 1
+
+    static = to_static(f, **options)
+    for _ in range(2):
+        same(observed(static, outside, False), observed(f, outside, False))
+        with pytest.raises(Dy2StaticError, match="asks for the autocast state"):
+            observed(static, outside, True)

@@ -73,13 +73,77 @@ def with_a_number(x: Tensor) -> Any:
     return (p * x[0].item()).requires_grad, (p * x.detach()).roll(int(x.sum() > 0)).requires_grad
 
 
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Weighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x * w, x + 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * ctx.saved_tensors[0] + h, None
+
+
+def written_with_it(x: Tensor) -> Any:
+    p = x.detach() if x.sum() > 0 else x
+    q, r, s, t = torch.zeros(3), torch.zeros(4), torch.zeros(3), torch.ones(2, 3)
+    q.add_(p)
+    r[1:] = p
+    s.copy_(p)
+    t[0].mul_(p)[1:] = 2
+    with torch.no_grad():
+        u = torch.zeros(3)
+        u.add_(p)
+    return [one.requires_grad for one in (q, r, s, t, u)], q, r, s, t
+
+
+def written_into_it(x: Tensor) -> Any:
+    p = (x.detach() if x.sum() > 0 else x) * 1
+    p[0] = 3
+    q = p.clone()
+    q += x
+    with torch.no_grad():
+        p.mul_(x)
+    return p.requires_grad, q.requires_grad, p, q
+
+
+def by_a_function(x: Tensor) -> Any:
+    p = x.detach() if x.sum() > 0 else x
+    q, (r, s) = Doubled.apply(p), Weighted.apply(p, x.detach())
+    if q.requires_grad:
+        s = s * 2
+    return q.requires_grad, r.requires_grad, s.requires_grad, (q + r).requires_grad, s
+
+
+WEIGHT = torch.ones(3, requires_grad=True)
+
+
+def asked_for(x: Tensor) -> Any:
+    p, z = WEIGHT * x.detach() if x.sum() > 0 else x.detach() * 1, torch.zeros(3)
+    z.add_(p)
+    if z.requires_grad:
+        return torch.autograd.grad(z.sum(), WEIGHT)[0]
+    return torch.zeros(3) - 1
+
+
 ROWS = {
     "mixed": [[2.0, 2.0, 2.0], [-1.0, -1.0, -1.0]], "all": [[2.0, 2.0, 2.0], [3.0, 1.0, 0.5]],
     "none": [[-1.0, -1.0, -1.0], [-2.0, -1.0, 0.5]],
     "many": [[0.1, 0.2, 0.3], [-1.0, 0.5, 0.0], [3.0, 3.0, 3.0], [-4.0, 1.0, 2.0]],
 }  # fmt: skip
 FUNCTIONS = [of_a_path, of_what_is_computed, decides, decides_in_a_loop, of_what_is_written, of_a_list,
-             without_gradients, inside_a_branch, with_a_number]  # fmt: skip
+             without_gradients, inside_a_branch, with_a_number, written_with_it, written_into_it, by_a_function,
+             asked_for]  # fmt: skip
 
 
 @pytest.mark.parametrize("rows", ROWS)

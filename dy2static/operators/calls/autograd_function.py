@@ -140,19 +140,23 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         attrs["given"] = _patterns(session, cls, tensors, hidden)
     blocks: list[Block] = []
     unpacked = False
+    asked = session.graph.autocast_asked
     for given_now in attrs.get("given", [[True] * len(tensors)]):
         block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now)
         blocks.append(block)
         unpacked = unpacked or unpacks
         if switches:
             attrs["once"] = True
+    if session.graph.autocast_asked != asked:  # the answers are those without autocast
+        attrs["autocast_asked"] = True
     held = range(saved.kept if unpacked else 0, len(saved.types()))  # eager looks when ctx.saved_tensors is asked for
     if held:
         attrs["held"] = list(held)
     made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
     session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
+    always = any(info.requires_grad and not info.grad_in_some_runs for info in map(session.info, inputs))
     fresh = iter([
-        _result(session, output, var, any(needs) and not no_gradient)
+        _result(session, output, var, any(needs) and not no_gradient, not always)
         for output, var, no_gradient in zip(tensors, made, hidden)
     ])
     joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
@@ -232,11 +236,14 @@ def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Ten
     )  # fmt: skip
 
 
-def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool) -> torch.Tensor:
-    """The tensor outside that carries an output."""
+def _result(
+    session: Session, output: torch.Tensor, var: Variable, differentiable: bool, in_some_runs: bool
+) -> torch.Tensor:
+    """The tensor outside that carries an output; ``in_some_runs``: the arguments need gradients in some runs only."""
     fake = session.clone_meta(session.fake(output))
     needs = differentiable and (fake.is_floating_point() or fake.is_complex())
     made = session.fresh(fake, var, requires_grad=needs, layout_known=session.info(output).layout_known)
+    session.info(made).grad_in_some_runs = needs and in_some_runs
     session.sizes.bind_sizes(made, var)
     var.type = session.type_of(made)
     return made

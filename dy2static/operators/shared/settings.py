@@ -40,6 +40,7 @@ def note_call(session: Session, f: Any) -> None:
     if f is torch.is_grad_enabled:  # a Program is for calls with gradients, or without; a file has one for each
         session.outside.asks_gradients = True
     name, function = _BY_ID.get(id(f), ("", None))
+    session.graph.autocast_asked += name == AUTOCAST
     if name and _is_callers(session):
         session.outside.asked_settings.add(name)
         if name != AUTOCAST and name not in _OF_THE_KEY:

@@ -22,6 +22,8 @@ class Look(NamedTuple):
     requires_grad: bool
     strides: tuple[Any, ...] | None
     device: torch.device
+    sometimes: bool = False
+    """Whether it requires grad in some runs only."""
 
 
 @dataclass
@@ -41,9 +43,9 @@ class Looks:
     def note(self, var: Variable, fake: torch.Tensor, info: TensorInfo) -> None:
         """A tensor was read: ``fake`` stands for it. Its memory may not have been read itself."""
         known = self.of.get(var)
-        if known is None or known.requires_grad != info.requires_grad:
+        if known is None or (known.requires_grad, known.sometimes) != (info.requires_grad, info.grad_in_some_runs):
             strides = torch_internals.strides_of(fake) if fake.layout is torch.strided else None
-            self.of[var] = Look(info.requires_grad, strides, fake.device)
+            self.of[var] = Look(info.requires_grad, strides, fake.device, info.grad_in_some_runs)
         if info.steps:
             self.note_memory(info, fake)
 
@@ -51,4 +53,4 @@ class Looks:
         """The memory that a tensor is a view of, or is, may not have been read itself."""
         if info.storage.value not in self.of:
             strides = torch_internals.strides_of(fake) if not info.steps and fake.layout is torch.strided else None
-            self.of[info.storage.value] = Look(info.requires_grad, strides, fake.device)
+            self.of[info.storage.value] = Look(info.requires_grad, strides, fake.device, info.grad_in_some_runs)

@@ -200,6 +200,7 @@ class Outputs:
     def _with_attributes(self, value: torch.Tensor, tree: Leaf | Record) -> Leaf | Record:
         """The tree of a tensor made inside with what hangs on it, which each run hangs on its own."""
         session = self.session
+        hung.require_told(session, value, "leaves the function")
         var, names = session.read(value), hung.names(session, value)
         alone = self._yielded.setdefault(var, (value, bool(names)))
         if (names or alone[1]) and alone[0] is not value:
@@ -280,6 +281,8 @@ class Outputs:
         if not parameter and (info.steps or info.storage.value not in self._starts):
             return
         what = "a Parameter" if parameter else "a tensor that requires_grad_() made the start of a graph"
+        if info.storage.value in self.session.graph.zero_gradients:
+            what = "a zero gradient, which needs a gradient with materialize_grads=True and create_graph=True,"
         raise self.session.error(
             f"{what} is made inside a converted function, which {'returns' if self.location is None else 'keeps'} it: "
             "no backward outside would find its gradient", code="D2S228",
@@ -530,6 +533,8 @@ class Outputs:
                 tree = self.tree(item.value)
                 whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
                 return Record("known", "", (("value", tree),)) if whole else tree
+            if isinstance(item, structure.Tensor) and item.perhaps_retains:
+                raise hung.perhaps_retained(self.session, "leaves the function in a list")
             if isinstance(item, (structure.Number, structure.Tensor)):
                 return column()
             if isinstance(item, structure.Reference):

@@ -6,7 +6,7 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runtime.ir import Location, Operator
+from runtime.ir import Location, Operator, Variable
 from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
 from runtime.tracer.memory.storage_table import TensorInfo
 
@@ -28,6 +28,8 @@ class Graph(SessionPart):
     """Operators through which a gradient was taken that did not retain the graph, and where."""
     made_leaves: bool = state(VALUE, False)
     """Whether ``requires_grad_()`` made any tensor the start of a graph."""
+    zero_gradients: set[Variable] = state(ITEMS, set)
+    """Leaves that ``materialize_grads`` made, not the user."""
     bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = state(ITEMS, weakref.WeakKeyDictionary)
     """For a view that was made where its memory had no history: when that is so where the trace stands. Until it is
     read PyTorch takes it for a leaf."""
@@ -35,6 +37,8 @@ class Graph(SessionPart):
     """How often a gradient was asked for."""
     grad_switches: int = state(VALUE, 0)
     """How often the user's code has set whether gradients are on."""
+    autocast_asked: int = state(VALUE, 0)
+    """How often the user's code has asked for the autocast state."""
     detaching: str | None = state(VALUE)
     """Set while the user's code detaches a tensor: by what name."""
     inner: torch.Tensor | None = state(VALUE)

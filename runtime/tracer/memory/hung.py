@@ -111,13 +111,33 @@ def is_tracers(tensor: torch.Tensor, name: str) -> bool:
     return hasattr(type(tensor), name) or name in tensor.__dict__
 
 
-def require_none(session: Session, tensor: torch.Tensor, what: str) -> None:
-    """Refuse to let go of a tensor on which something hangs: another object stands for it from then on.
+def require_told(session: Session, tensor: torch.Tensor, what: str) -> None:
+    """Refuse what matters of a joined tensor that retains its gradient where a path gave one that does.
+
+    Raises:
+        TraceError: D2S245.
+    """
+    if session.knows(tensor) and session.info(tensor).perhaps_retains and retains(session, tensor) is not True:
+        raise perhaps_retained(session, what)
+
+
+def perhaps_retained(session: Session, what: str) -> Exception:
+    """The error for such a tensor, of which something was asked: D2S245."""
+    return session.error(f"a tensor whose gradient is retained on some path, or in some iteration, {what}",
+                         code="D2S245",
+                         hint="Call retain_grad() after the branch or loop, or outside the converted function.")
+
+
+def require_none(session: Session, tensor: torch.Tensor, what: str, retained: bool = False) -> None:
+    """Refuse to let go of a tensor on which something hangs: another object stands for it from then on. ``retained``:
+    one whose gradient is retained is let go of, as what stands for it says so (``TensorInfo.perhaps_retains``).
 
     Raises:
         TraceError: D2S245.
     """
     found = names(session, tensor)
+    if found == [RETAINS] and retained:
+        return
     if found == [RETAINS]:
         raise session.error(f"a tensor whose gradient is retained {what}", code="D2S245",
                             hint="Call retain_grad() after it, or outside the converted function.")
@@ -212,5 +232,5 @@ def same(answer: Any, before: Any) -> bool:
 
 
 __all__ = ["RETAINS", "Question", "ask", "ask_class", "ask_memory", "has", "holders", "is_tracers", "names", "note",
-           "noted", "others", "question", "require_certain", "require_none", "require_sole", "retains", "same",
-           "was_taken_off"]  # fmt: skip
+           "noted", "others", "perhaps_retained", "question", "require_certain", "require_none", "require_sole",
+           "require_told", "retains", "same", "was_taken_off"]  # fmt: skip

@@ -168,6 +168,8 @@ class TensorInfo:
     No path condition: in which runs, the run itself is asked (``deferred.Needed``), of what the memory holds at that
     moment. A condition that is kept here would name what it held before, after each write to it.
     """
+    perhaps_retains: bool = False
+    """Whether a join gave it, of which a path gave a tensor with ``retain_grad()``."""
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
     itself: torch.Tensor | None = None

@@ -59,8 +59,9 @@ def backward(
     found = gradients.emit(session, roots, reached, certain, {
         "create_graph": False, "allow_unused": False, "retain_graph": bool(retain_graph), "materialize_grads": False,
     })  # fmt: skip
+    accumulate = leaf_gradients.accumulate_where_asked if inputs is None else leaf_gradients.accumulate
     for tensor, grad in zip(reached, found):
-        leaf_gradients.accumulate(session, tensor, grad)
+        accumulate(session, tensor, grad)
 
 
 def of_tensor(

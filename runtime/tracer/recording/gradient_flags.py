@@ -54,10 +54,10 @@ def _through(session: Session, op: Operator | None, result: Variable, operand: V
     if op is None:
         return None
     ask = partial(_derivative_needs, op.outputs.index(result), operand)
-    alone = None if given is True else on_stand_ins(session, op, partial(ask, False))
+    alone = None if given is True else on_stand_ins(session, op, operand, partial(ask, False))
     if alone is True or given is False:
         return alone
-    both = on_stand_ins(session, op, partial(ask, True))
+    both = on_stand_ins(session, op, operand, partial(ask, True))
     return both if given is True or both is False else None
 
 

@@ -93,7 +93,11 @@ def _nothing(session: Session, tensor: torch.Tensor, attrs: dict[str, Any]) -> t
     if not attrs["materialize_grads"]:
         return None
     zeros = torch.zeros_like(tensor)
-    return requires_grad_(session, zeros) if attrs["create_graph"] else zeros
+    if not attrs["create_graph"]:
+        return zeros
+    requires_grad_(session, zeros)
+    session.graph.zero_gradients.add(session.info(zeros).storage.value)
+    return zeros
 
 
 Roots = list[tuple[torch.Tensor, torch.Tensor | None]]

@@ -39,6 +39,9 @@ from runtime.tracer.recording.session import Scope, Session
 _TEXT = ScalarType("str")
 _SIZES = (3, 4, 6, 8, 2, 1, 16, 12)
 """What sizes are taken for that only the run knows; the first with which the Operator runs counts."""
+_NUMBERS = (0, 1, 2, 3)
+"""What numbers are taken for that only the run knows: derivatives have special cases for the small ones."""
+_NO_LOOK = Look(False, None, torch.device("cpu"))
 _LARGE = 1 << 20
 """Elements beyond which nothing is computed for a name."""
 
@@ -68,12 +71,18 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     return session.emit("grad.named", [var, name, needed])[0]
 
 
-def on_stand_ins(session: Session, op: Operator, ask: Callable[[list[Any], dict[Variable, Any]], bool]) -> bool | None:
-    """What ``ask`` says of an Operator's results and operands: it runs once, under torch's autograd, on values like its
-    own. None where it has Blocks, or does not run on such values."""
+def on_stand_ins(
+    session: Session, op: Operator, operand: Variable, ask: Callable[[list[Any], dict[Variable, Any]], bool]
+) -> bool | None:
+    """What ``ask`` says of an Operator's results and operands: it runs, under torch's autograd, on values like its own.
+
+    ``operand`` needs a gradient. None where the Operator has Blocks or does not run on such values, and where the
+    answers differ with what only the run knows: the numbers, and which of the others need a gradient.
+    """
     if op.blocks or not _is_aten(op):
         return None
     names = _Names(session)
+    autocast = session.outside.autocast if op.autocast is None else op.autocast
 
     def run(size: int, real: bool) -> bool:
         stand_ins: dict[Variable, Any] = {}
@@ -85,12 +94,22 @@ def on_stand_ins(session: Session, op: Operator, ask: Callable[[list[Any], dict[
 
         return ask(_results(op, stand_in), stand_ins)
 
-    autocast = session.outside.autocast if op.autocast is None else op.autocast
-    for real in (False, True):
-        for size in _SIZES if names._open(op) else _SIZES[:1]:
-            with contextlib.suppress(Exception):  # whatever the operator says of such values
-                return torch_internals.under_autograd(partial(run, size, real), names._grad(op), autocast)
-    return None
+    def answer() -> bool | None:
+        for real in (False, True):
+            for size in _SIZES if names._open(op) else _SIZES[:1]:
+                with contextlib.suppress(Exception):  # whatever the operator says of such values
+                    return torch_internals.under_autograd(partial(run, size, real), names._grad(op), autocast)
+        return None
+
+    unsure = {var for var in op.inputs if var is not operand and (look := session.looks.of.get(var)) and look.sometimes}
+    numbers = any(var.type in (ScalarType("int"), ScalarType("float")) for var in op.inputs)
+    found: set[bool | None] = set()
+    for names.without in (frozenset(), frozenset(unsure)) if unsure else (frozenset(),):
+        for names.number in (None, *_NUMBERS) if numbers else (None,):
+            found.add(answer())
+    if len(found) > 1 and numbers:
+        found.discard(None)  # what the Operator refuses of such numbers
+    return found.pop() if len(found) == 1 else None
 
 
 class _Unknown(Exception):
@@ -103,6 +122,10 @@ class _Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._made_up: dict[Variable, tuple[Scope, Operator]] = {}
+        self.without: frozenset[Variable] = frozenset()
+        """What is taken not to require grad, of what does in some runs."""
+        self.number: int | None = None
+        """What numbers that only the run knows are taken for; None: the size."""
 
     def of_tensor(self, tensor: torch.Tensor, info: TensorInfo, var: Variable) -> Operand:
         """The name of a tensor's node, as an operand."""
@@ -308,6 +331,8 @@ class _Names:
     def _stand_in(self, var: Variable, size: int, real: bool, written: bool) -> Any:
         """A value like a Variable's, of ``size`` where that is not known; what is ``written`` is no leaf."""
         if isinstance(var.type, ScalarType):
+            if self.number is not None and var.type.kind in ("int", "float"):
+                return self.number if var.type.kind == "int" else float(self.number)
             return {"int": 0 if written else size, "float": 0.5, "bool": True, "str": ""}[var.type.kind]
         type_ = var.type
         if isinstance(type_, ArrayType):
@@ -318,8 +343,9 @@ class _Names:
         if not isinstance(type_, TensorType) or type_.dtype is None or type_.shape is None:
             raise _Unknown("its dtype or rank differs between paths")
         shape = [dim if type(dim) is int else size for dim in type_.shape]
-        needs, strides, device = self.session.looks.of.get(var, (False, None, torch.device("cpu")))
-        needs = bool(needs) and (type_.dtype.is_floating_point or type_.dtype.is_complex)
+        look = self.session.looks.of.get(var, _NO_LOOK)
+        needs, strides, device = look.requires_grad and var not in self.without, look.strides, look.device
+        needs = needs and (type_.dtype.is_floating_point or type_.dtype.is_complex)
         if shape != list(type_.shape):
             strides = None
         if real and torch.Size(shape).numel() > _LARGE:

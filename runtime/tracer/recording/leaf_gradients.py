@@ -68,6 +68,7 @@ def of(session: Session, tensor: torch.Tensor) -> Gradient:
     found = session.graph.gradients.get(id(tensor))
     if found is None:
         if torch_internals.is_fake(tensor):
+            hung.require_told(session, tensor, "is asked for its .grad")
             _require_sole(session, tensor)
             _require_none_of_argument(session, tensor)
             first = None
@@ -178,6 +179,16 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
         theirs(spread, session, (place.grad, grad), add)
 
 
+def accumulate_where_asked(session: Session, tensor: torch.Tensor, grad: Any) -> None:
+    """``accumulate``; of a tensor that is no leaf where its gradient is retained on the path taken."""
+    asked = hung.retains(session, tensor)
+    if isinstance(asked, bool):
+        accumulate(session, tensor, grad)
+        return
+    chosen = Choice(session.scalar("select", asked, 1, 0), (False, True))
+    spread(session, chosen, lambda keeps: accumulate(session, tensor, grad) if keeps else None)
+
+
 def _plainly(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
@@ -223,7 +234,7 @@ def _in_layout(session: Session, tensor: torch.Tensor, grad: torch.Tensor) -> to
 
 
 def retain(session: Session, tensor: torch.Tensor) -> None:
-    """``tensor.retain_grad()``.
+    """``tensor.retain_grad()``, which does nothing of a leaf.
 
     Raises:
         RuntimeError: The tensor needs no gradient.
@@ -233,7 +244,11 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
                 RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     tensor = session.itself(tensor)
     if torch_internals.is_fake(tensor):
+        if _is_leaf(session, tensor):
+            return
         hung.require_sole(session, tensor, hung.RETAINS, writes=True)
+    elif tensor.is_leaf:
+        return
     else:
         session.inputs.lift(tensor)
     place = session.graph.retaining.get(id(tensor))
@@ -244,6 +259,15 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
     place.retains_grad = True
 
 
+def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether this is a leaf for certain: one of the caller's, or made inside."""
+    info = session.info(tensor)
+    if info.steps or info.storage.in_graph:
+        return False
+    answer = hung.ask(session, tensor, "is_leaf", lambda real: real.is_leaf)
+    return Sources(session).is_leaf(info.storage.first) is True if answer is MISSING else bool(answer)
+
+
 def retains(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.retains_grad``: True, False, or a staged bool where the path decides.
 
@@ -251,6 +275,7 @@ def retains(session: Session, tensor: torch.Tensor) -> Any:
         TraceError: D2S245, the tensor is another one on some path.
     """
     tensor = session.itself(tensor)
+    hung.require_told(session, tensor, "is asked for retains_grad")
     asked = hung.retains(session, tensor)
     if not torch_internals.is_fake(tensor):
         return tensor.retains_grad if tensor.is_leaf or asked is False else asked
@@ -264,16 +289,12 @@ def retains(session: Session, tensor: torch.Tensor) -> Any:
 
 
 def retained(session: Session) -> list[torch.Tensor]:
-    """The tensors whose gradient a ``backward()`` is to keep although they are no leaves.
+    """The tensors whose gradient a ``backward()`` is to keep although they are no leaves, on some paths at least.
 
-    Raises:
-        TraceError: D2S213, the path decides.
+    One that was made in a branch or loop body before is reached by no name: what stands for it knows no ``.grad``.
     """
-    found = [one for one in session.graph.retaining.values() if one.retains_grad is not False]
-    if any(one.retains_grad is not True for one in found):
-        raise session.error("retain_grad() was called on some paths only, before a backward()", code="D2S213",
-                            hint="Call it on every path.")
-    return [one.tensor for one in found]
+    found = [one.tensor for one in session.graph.retaining.values() if one.retains_grad is not False]
+    return [one for one in found if not torch_internals.is_fake(one) or session.visible(session.read(one))]
 
 
 def require_none(session: Session, tensor: torch.Tensor) -> None:
@@ -288,5 +309,5 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
                             hint="Return the gradient beside it, and a .detach() of the tensor.")
 
 
-__all__ = ["Gradient", "Retaining", "accumulate", "of", "read", "register", "require_none", "retain", "retained",
-           "retains", "write"]  # fmt: skip
+__all__ = ["Gradient", "Retaining", "accumulate", "accumulate_where_asked", "of", "read", "register", "require_none",
+           "retain", "retained", "retains", "write"]  # fmt: skip

@@ -54,7 +54,7 @@ def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> l
     if isinstance(s, Reference):
         return [s.heap.reference(session, value)]
     if isinstance(s, Tensor):
-        hung.require_none(session, value, "is another one after a branch or an iteration")
+        hung.require_none(session, value, "is another one after a branch or an iteration", retained=True)
         return [session.read(value)]
     if isinstance(s, Sequence):
         return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner, context)]
@@ -222,7 +222,7 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     var.type = session.type_of(fake)
     info = session.info(fake)
     info.cached, info.cached_for = var, info.storage.value
-    info.grad_in_some_runs = s.grad_in_some_runs
+    info.grad_in_some_runs, info.perhaps_retains = s.grad_in_some_runs, s.perhaps_retains
     session.origins.note_unknown(fake)
     return fake
 

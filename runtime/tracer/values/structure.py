@@ -254,7 +254,7 @@ class Number:
 class Tensor:
     """A tensor carried by a Variable. Sizes: ints, SymInts or DYNAMIC. ``strides`` None: contiguous.
 
-    ``grad_in_some_runs``: as of ``TensorInfo``.
+    ``grad_in_some_runs``, ``perhaps_retains``: as of ``TensorInfo``.
     """
 
     shape: tuple[Any, ...]
@@ -264,6 +264,7 @@ class Tensor:
     requires_grad: bool
     layout_known: bool
     grad_in_some_runs: bool = False
+    perhaps_retains: bool = False
 
 
 @dataclass(frozen=True, eq=False)

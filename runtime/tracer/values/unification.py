@@ -11,6 +11,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer.ambient import objects, state
+from runtime.tracer.memory import hung
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -136,6 +137,7 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
         info.requires_grad,
         info.layout_known and known and not (fake.is_conj() or fake.is_neg()),  # others need not be
         info.grad_in_some_runs,
+        info.perhaps_retains or hung.retains(session, value) is not False,
     )
 
 
@@ -163,7 +165,8 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
     needs = a.requires_grad or b.requires_grad
     in_some_runs = a.grad_in_some_runs or b.grad_in_some_runs or a.requires_grad != b.requires_grad
-    return Tensor(shape, strides, a.dtype, a.device, needs, known, in_some_runs)
+    retains = a.perhaps_retains or b.perhaps_retains
+    return Tensor(shape, strides, a.dtype, a.device, needs, known, in_some_runs, retains)
 
 
 def _opened(session: Session, s: Structure, context: JoinContext) -> Structure:
@@ -481,6 +484,8 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
         if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
             return False
         if (inner.grad_in_some_runs or inner.requires_grad != outer.requires_grad) and not outer.grad_in_some_runs:
+            return False
+        if inner.perhaps_retains and not outer.perhaps_retains:
             return False
         if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
             return False
