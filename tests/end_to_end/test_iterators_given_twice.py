@@ -98,6 +98,16 @@ def by_two_names(x: torch.Tensor) -> Any:
     return list(zip(a, b))
 
 
+def by_two_names_on_a_path(x: torch.Tensor) -> Any:
+    if x.sum() > 0:
+        a = iter([1, 2, 3])
+        b = iter([5, 6, 7])
+    else:
+        a = iter([1, 2, 3, 4])
+        b = a
+    return list(zip(a, b))
+
+
 def returns_on_a_path(x: torch.Tensor) -> Any:
     def items() -> Any:
         for number in range(3):
@@ -111,7 +121,11 @@ def returns_on_a_path(x: torch.Tensor) -> Any:
         return end.value
 
 
-@pytest.mark.parametrize("function", [by_two_names, returns_on_a_path], ids=lambda function: function.__name__)
+def test_one_by_two_names_on_each_path() -> None:
+    check(by_two_names, *CALLS)
+
+
+@pytest.mark.parametrize("function", [by_two_names_on_a_path, returns_on_a_path], ids=lambda function: function.__name__)
 def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(TraceError) as caught:
         to_static(function)(*CALLS[0])
