@@ -125,7 +125,7 @@ def test_one_by_two_names_on_each_path() -> None:
     check(by_two_names, *CALLS)
 
 
-@pytest.mark.parametrize("function", [by_two_names_on_a_path, returns_on_a_path], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [by_two_names_on_a_path, returns_on_a_path], ids=lambda one: one.__name__)
 def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(TraceError) as caught:
         to_static(function)(*CALLS[0])
