@@ -447,3 +447,24 @@ def what_is_read(x, y):
 def test_missing_keys(program: Any) -> None:
     check(program, *CALLS, none_is_zero=True)
     check(program, *PLAIN)
+
+
+class Hundred(dict):
+    def __getitem__(self, key):
+        return 100
+
+
+def gets_what_is_stored(x, y):
+    held = Hundred({0: 1, 1: 2})
+    return x * held.get(int(x.sum() > 0), 7), held[int(y.sum() > 0)]
+
+
+def gets_tensors_stored(x, y):
+    held = Hundred({0: x, 1: x * y})
+    return held.get(int(x.sum() > 0), y), held.get(int(y.sum() > 0) + 1, y)
+
+
+@pytest.mark.parametrize("program", [gets_what_is_stored, gets_tensors_stored])
+def test_get_asks_no_other_method(program: Any) -> None:
+    check(program, *CALLS, none_is_zero=True)
+    check(program, *PLAIN)

@@ -25,8 +25,11 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > 1:
             return theirs(function, *args, **kwargs)  # it takes one, and says so
-        data = args[0] if args else kwargs.get("data")
-        options = {key: value for key, value in kwargs.items() if key != "data"}
+        name = "obj" if function is torch.asarray else "data"
+        if args and name in kwargs or not args and name not in kwargs:
+            return theirs(function, *args, **kwargs)
+        data = args[0] if args else kwargs[name]
+        options = {key: value for key, value in kwargs.items() if key != name}
         asked = list(options.values())
         if held_choice(asked) is not None:
             return spread(session, asked, lambda given: make(session, (data,), dict(zip(options, given))))

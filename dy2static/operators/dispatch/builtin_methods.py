@@ -196,7 +196,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None
-            return number_keys.get(session, owner, given[0], default, _SYNTAX["__getitem__"][0])
+            stored = functools.partial(traced_subscript.read, own=True)  # it asks no __getitem__
+            return number_keys.get(session, owner, given[0], default, stored)
         raise number_keys.refusal(session, "a key of", owner)
     if isinstance(owner, str) and name == "format":
         values = args[1:] if isinstance(f, types.MethodDescriptorType) else args

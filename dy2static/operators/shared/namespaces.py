@@ -12,7 +12,6 @@ While tracing, such an attribute is there on every path, and stands for what one
 from __future__ import annotations
 
 import collections
-import functools
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -85,7 +84,6 @@ def _names_of(f: Any) -> frozenset[str]:
     return frozenset((str(unasked(f, "__name__", "")),))
 
 
-@functools.lru_cache(maxsize=1024)
 def _names_beside(function: types.FunctionType) -> frozenset[str]:
     names: set[str] = set()
     todo = [function]

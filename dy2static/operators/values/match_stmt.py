@@ -75,7 +75,7 @@ def part(items: Items, value: Any, index: int) -> Any:
 
 
 def _stored(value: Any, index: int, before: int, after: int | None) -> Any:
-    """What a list or tuple stores, whatever its ``__getitem__`` says."""
+    """One of the items, by a subscript."""
     if after is None or index < before:
         return item(value, index)
     if index > before:

@@ -82,7 +82,7 @@ def slots_of(cls: type) -> list[str]:
 
 
 KINDS = (list, dict, OrderedDict,  # which has an order of its own
-           tuple, set, frozenset, deque)
+         tuple, set, frozenset, deque)
 
 
 def kind_of_items(cls: type) -> Any:

@@ -69,3 +69,10 @@ def test_flags(function):
 
 def test_they_take_one_argument():
     check(lambda x: torch.as_tensor([x[0].item()], torch.float64), (torch.ones(3),))
+
+
+@pytest.mark.parametrize("function, name", [(torch.asarray, "obj"), (torch.as_tensor, "data"), (torch.tensor, "data")])
+def test_data_by_name(function, name):
+    check(lambda x: function(**{name: [x[0].item(), 2.0]}), (torch.ones(3),), (-torch.ones(3),))
+    check(lambda x: function(**{name: len(x), "dtype": torch.float64 if x.sum() > 0 else torch.float32}),
+          (torch.ones(3),), (-torch.ones(3),))
