@@ -70,7 +70,7 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     found = peek(f, args, kwargs)
     if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
         return _traced(session, f, args, kwargs, inside)
-    what = id(f), functools._make_key(args, kwargs, typed=True)
+    what = id(f), _identity(session, args), tuple((name, _identity(session, arg)) for name, arg in kwargs.items())
     value = _once(session, what, lambda: _really(session, f, args, kwargs, found is _NOTHING))
     session.call.uses.append(functools.partial(f, *args, **kwargs))
     return _rest_on(session, f, args, kwargs, value)
@@ -380,11 +380,13 @@ def _note_uncounted(session: Session, f: Any) -> None:
 
 
 def _identity(session: Session, value: Any) -> Any:
-    """What is the same for two arguments that a cache surely takes for one."""
+    """What is the same for two arguments that a cache surely takes for one; no user's ``__eq__`` is asked."""
+    if type(value) in (tuple, torch.Size):
+        return type(value), *(_identity(session, one) for one in value)
     if isinstance(value, Staged):
         known = session.sizes.expression(value) if value.kind == "int" else None
         return id(value) if known is None else ("size", known)
-    return (type(value), value) if isinstance(value, (int, float, str, bool, type(None))) else id(value)
+    return (type(value), value) if isinstance(value, (int, float, complex, str, bytes, bool, type(None))) else id(value)
 
 
 def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any]) -> None:
