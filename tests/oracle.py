@@ -28,6 +28,7 @@ import torch
 import dy2static
 from runtime.autodiff import gradient_path
 from runtime.errors import Dy2StaticError
+from tests.devices import DEVICE
 
 REFUSED = "eager refuses to differentiate this"
 ROUNDING = 0.0
@@ -234,7 +235,8 @@ def _held_by(value: Any) -> dict[str, Any]:
 
 def _equal(got: torch.Tensor, expected: torch.Tensor) -> bool:
     """Whether two common tensors are equal. It is a tenth of the time of an assertion that allows for more."""
-    plain = type(got) in (torch.Tensor, torch.nn.Parameter) and got.layout is torch.strided and got.device.type == "cpu"
+    plain = type(got) in (torch.Tensor, torch.nn.Parameter) and got.layout is torch.strided
+    plain = plain and got.device.type == DEVICE.type
     return plain and got.dtype in (torch.float32, torch.float64, torch.int64, torch.bool) and torch.equal(got, expected)
 
 

@@ -6,6 +6,7 @@ against this one.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,11 +16,13 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.executor import coverage as coverage_of_blocks
 from runtime.executor import liveness, ownership, reuse, tested, traceback
 from runtime.executor.emitter import Emitter
 from runtime.executor.modes import Modes
 from runtime.ir import Operator, Program
+from runtime.ops.registry import STRUCTURAL
 
 _numbers = itertools.count()
 
@@ -63,6 +66,9 @@ class Executable:
 
         Errors raised: whatever the operators raise, as in eager PyTorch, with the user's line in the traceback.
         """
+        if self._may_set_device_aside():
+            with torch_internals.without_default_device():
+                return self.run(inputs, params)
         grad = torch.is_grad_enabled()
         variant = self._variants.get((grad, True)) or self._variant(grad)
         if variant.for_ordinary_calls and not reuse.ordinary(inputs, params):
@@ -71,6 +77,18 @@ class Executable:
             return variant.function(inputs) if self._consuming else variant.function(*inputs, *params)
         except BaseException as error:
             raise traceback.locate(error, variant.filename, variant.operators)  # noqa: B904  # the same exception
+
+    def _may_set_device_aside(self) -> bool:
+        """Whether there is a default device that nothing in the Program could ask for: PyTorch's operators are told
+        where to make tensors, what others wrote may not be."""
+        return torch_internals.only_a_default_device() and not self._asks_others
+
+    @functools.cached_property
+    def _asks_others(self) -> bool:
+        """Whether it calls what is neither PyTorch's nor ours."""
+        return bool(self._functions) or any(
+            op.name not in STRUCTURAL and not op.name.startswith("aten.") for op in self.program.block.walk()
+        )
 
     def attempt(
         self, arguments: Sequence[Any], failed: Callable[[BaseException, Operator | None], None]

@@ -30,6 +30,9 @@ class WatchedExecutable(Executable):
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
         """
+        if self._may_set_device_aside():
+            with torch_internals.without_default_device():
+                return self.run(inputs, params)
         if torch_internals.nothing_watches():
             if torch_internals.is_profiled():
                 with torch.profiler.record_function(f"{self.label}: {self.program.name}"):

@@ -116,6 +116,7 @@ from runtime.torch_internals.modes import (
     default_device,
     graph_is_kept,
     no_modes,
+    only_a_default_device,
     others_trace,
     quiet_shapes,
     saved_tensor_hooks,
@@ -124,6 +125,7 @@ from runtime.torch_internals.modes import (
     undisturbed,
     unwatched,
     without_autocast_cache,
+    without_default_device,
 )
 from runtime.torch_internals.named_nodes import (
     LEAF,
@@ -309,6 +311,7 @@ __all__ = [
     "node_name",
     "node_of",
     "nothing_watches",
+    "only_a_default_device",
     "others_trace",
     "out_shapes",
     "overloads_of",
@@ -353,6 +356,7 @@ __all__ = [
     "with_node",
     "with_plain_numbers",
     "without_autocast_cache",
+    "without_default_device",
     "without_formula",
     "unprofiled",
     "unused_gradient",

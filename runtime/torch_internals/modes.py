@@ -250,6 +250,24 @@ def _added_below_autograd() -> tuple[int, int]:
 _ADDED = _added_below_autograd()
 
 
+def only_a_default_device() -> bool:
+    """Whether the one mode for torch functions is a default device (``torch.set_default_device``, ``with
+    torch.device(...)``), which tells functions that make tensors where."""
+    if torch._C._len_torch_function_stack() != 1:
+        return False
+    return isinstance(torch._C._get_function_stack_at(0), torch.utils._device.DeviceContext)
+
+
+@contextlib.contextmanager
+def without_default_device() -> Iterator[None]:
+    """For what names each device itself, where ``only_a_default_device``: the mode would be asked by each function."""
+    mode = torch.overrides._pop_mode()
+    try:
+        yield
+    finally:
+        torch.overrides._push_mode(mode)
+
+
 @contextlib.contextmanager
 def as_if_not_traced(watcher: type) -> Iterator[None]:
     """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``watcher``: the class of

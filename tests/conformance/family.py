@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from tests import devices
+
 T = TypeVar("T", bound=Callable[..., Any])
 Call = Sequence[Any]
 
@@ -91,8 +93,7 @@ def num(value: float | bool) -> torch.Tensor:
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     """Normal random numbers, with a gradient."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator).requires_grad_()
+    return torch.randn(*shape, generator=devices.generator(seed)).requires_grad_()
 
 
 POS = vec(0.5, 1.0, 1.5)

@@ -18,7 +18,7 @@ from dy2static import StaticFunction, settings
 from dy2static.errors import Dy2StaticError
 from runtime.calling.executors import EXECUTORS
 from runtime.executor.coverage import BlockRuns
-from tests import oracle
+from tests import devices, oracle
 from tests.conformance.family import Call, Case
 from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
@@ -115,7 +115,7 @@ def assert_refused(error: Dy2StaticError, code: str, module: str) -> None:
 def _calls(case: Case, converted: StaticFunction) -> Iterator[Call]:
     """The case's calls, then random ones until every Block that can run has."""
     yield from case.calls
-    generator = torch.Generator().manual_seed(0)
+    generator = devices.generator(0)
     for number in range(_SEARCH if case.search else 0):
         if sum(not block.runs for block in blocks_of(converted)) <= case.idle:
             return

@@ -15,6 +15,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
+from tests import devices
 from tests.from_files import module_of
 from tests.oracle import Terms, check, copied, hold, hold_modules, opened, paired, run
 
@@ -42,7 +43,7 @@ class Outcome:
 
 def inputs(seed: int) -> list[tuple[Any, ...]]:
     """Three calls: mixed signs, all positive, all negative. Every fourth program gets another int in the last one."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = devices.generator(seed)
     calls = []
     for number, shift in enumerate((0.0, 1.0, -1.0)):
         x = (torch.randn(3, generator=generator) + shift).requires_grad_()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tests import over_rows
+from tests import devices, over_rows
 from tests.fuzz.generator import Generator
 from tests.fuzz.modes.skeleton import Mode
 
@@ -61,7 +61,7 @@ class OverRows(Mode):
 
     def compare(self, load_program: Callable[[], types.ModuleType], seed: int) -> None:
         """Rows of mixed signs."""
-        generator = torch.Generator().manual_seed(seed)
+        generator = devices.generator(seed)
         rows = []
         for row in range(ROWS):
             x = (torch.randn(3, generator=generator) + row % 3 - 1).requires_grad_()

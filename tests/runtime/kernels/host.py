@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from runtime import torch_internals
+from runtime.kernels import launch
 from runtime.kernels.launch import Launch
 from runtime.kernels.prelude import PRELUDE
 from runtime.torch_internals import CompileError
@@ -69,6 +70,26 @@ def _compile(*arguments: str) -> None:
     done = subprocess.run([COMPILER or "g++", *flags, *arguments], capture_output=True, text=True)
     if done.returncode:
         raise CompileError(done.stderr)
+
+
+class Card(launch.Device):
+    """A CUDA device, where tests have one; see ``Host``."""
+
+    def __init__(self) -> None:
+        self.sources: list[str] = []
+        self.launches: list[tuple[str, int, int]] = []
+
+    def load(self, source: str, names: tuple[str, ...], device: torch.device) -> dict[str, Launch]:
+        """The kernels on the device, noted when they are launched."""
+        self.sources.append(source)
+        return {name: self._noting(name, one) for name, one in super().load(source, names, device).items()}
+
+    def _noting(self, name: str, one: Launch) -> Launch:
+        def launch(blocks: int, threads: int, words: bytes) -> None:
+            self.launches.append((name, blocks, threads))
+            one(blocks, threads, words)
+
+        return launch
 
 
 class Host:

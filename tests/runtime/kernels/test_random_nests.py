@@ -7,6 +7,7 @@ import random
 import pytest
 import torch
 
+from tests import devices
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import agree, compiled, gave_up
 
@@ -78,7 +79,7 @@ class Maker:
     def tensors(self) -> list[torch.Tensor]:
         """Arguments, which may lie anyhow."""
         sizes = {letter: self.random.choice([1, 2, 3, 3, 5, 40]) for letter in "abc"} | {"1": 1}
-        generator = torch.Generator().manual_seed(self.random.randint(0, 1000))
+        generator = devices.generator(self.random.randint(0, 1000))
         found = []
         for _, shape in self.inputs:
             dims = [sizes[one] for one in shape]

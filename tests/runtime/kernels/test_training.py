@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from dy2static import to_static
+from tests import devices
 from tests.conformance.suite import all_cases
 from tests.runtime.kernels.host import Host
 
@@ -52,7 +53,7 @@ def _loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 def _train(module: nn.Module, call: Callable[[torch.Tensor], torch.Tensor], calls: int) -> list[torch.Tensor]:
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    generator = torch.Generator().manual_seed(0)
+    generator = devices.generator(0)
     found = []
     for _ in range(calls):
         x = torch.randn(2, 5, 8, generator=generator, dtype=next(module.parameters()).dtype)

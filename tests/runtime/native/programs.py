@@ -12,6 +12,7 @@ from runtime.executor import Executable
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.native import NativeExecutable, compile_program
+from tests import devices
 from tests.oracle import same, tensors
 
 
@@ -53,5 +54,5 @@ def hold(mine: Executable, reference: Executable, calls: Sequence[Sequence[Any]]
 
 def randoms(dtype: torch.dtype, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
     """Normal numbers."""
-    generator = torch.Generator().manual_seed(sum(map(sum, shapes)))
+    generator = devices.generator(sum(map(sum, shapes)))
     return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
