@@ -46,6 +46,7 @@ class Part:
         if self.kernels is not None:
             count = self.kernels
             said += f", {count.operators} of {count.all} operators in {count.kernels} kernels"
+            said += f", {count.recorded} recorded and replayed" if count.recorded else ""
         if self.libraries:
             said += f", compiled in {self.seconds:.2f} s" if self.seconds else ", library from disk"
         return f"{said} ({self.reason})" if self.reason else said
@@ -107,13 +108,17 @@ def _part_in_kernels(what: str, executables: Sequence[KernelExecutable]) -> Part
     reason = errors[0] if errors else ""
     if left and not errors:
         reason = f"{left} of its {len(regions)} parts gave up too often and are the interpreter's"
-    total = KernelShare(*(sum(getattr(one, name) for one in shares) for name in ("operators", "kernels", "all")))
+    unrecorded = [run.reason for one in executables for run, _ in one.written.recorded if run.reason]
+    if unrecorded and not reason:
+        reason = f"{len(unrecorded)} runs are not recorded: {unrecorded[0]}"
+    names = ("operators", "kernels", "all", "recorded")
+    total = KernelShare(*(sum(getattr(one, name) for one in shares) for name in names))
     return Part(what, "failed" if errors else "kernels", reason, 0.0, (), None, total)
 
 
 def _part(what: str, executables: Sequence[Executable], state: str = "", reason: str = "") -> Part:
     launching = [one for one in executables if isinstance(one, KernelExecutable)]
-    if any(one.written.compiled for one in launching):
+    if any(one.written.compiled or one.written.recorded for one in launching):
         return _part_in_kernels(what, launching)
     native = [one for one in executables if isinstance(one, NativeExecutable) and one.written.compiled]
     libraries = [library for one in native for library in one.libraries if library.functions]

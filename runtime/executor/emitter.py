@@ -224,8 +224,9 @@ class Emitter:
         self.line(outline.text)
         self.drop(outline.dying)
 
-    def outline(self, ops: Sequence[Operator]) -> Outline:
-        """Write a function that runs some Operators."""
+    def outline(self, ops: Sequence[Operator], through: str = "") -> Outline:
+        """Write a function that runs some Operators. ``through``: what is called in its place, with it before its
+        arguments."""
         made: set[Variable] = set()
         reads: dict[Variable, None] = {}
         for op in ops:
@@ -240,6 +241,8 @@ class Emitter:
             returned = self.with_flags(results)
             self.line(f"return ({''.join(name + ', ' for name in returned)})")
         call = f"{function}({', '.join(parameters)})"
+        if through:
+            call = f"{through}({', '.join([function, *parameters])})"
         text = f"({''.join(name + ', ' for name in returned)}) = {call}" if returned else call
         gone = [var for var in reads if var in dying and self.name(var) not in returned]
         return Outline(text, results, gone)

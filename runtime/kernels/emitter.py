@@ -1,17 +1,21 @@
 """From a Program to Python with calls of kernels: runs of Operators that kernels can do become regions.
 
     %a = add(%x, %y); %b = gelu(%a)      ->      t = R5(v1, v2)      one kernel
+
+Longer runs, of which kernels and operators of PyTorch's are parts, are functions that are recorded (``recorded``).
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runtime.ir import Operator, Variable
-from runtime.kernels import rules
+from runtime.kernels import launch, rules, runs
 from runtime.kernels.lowering import RULES, KernelLowering
+from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.region import KernelRegion, Placed, finish, is_strict
 from runtime.native.regions import RegionEmitter
 from runtime.native.values import Unsupported
@@ -21,6 +25,8 @@ assert rules, "the rules fill the index"
 
 GAIN = 1
 """Launches that a region must save."""
+RECORDS = "DY2STATIC_CUDA_GRAPHS"
+"""The environment variable that is "off" where no runs are to be recorded."""
 
 
 @dataclass
@@ -30,6 +36,30 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
     compiled: list[KernelRegion] = field(default_factory=list)
     in_kernels: dict[int, str] = field(default_factory=dict)
     """Operators that run as kernels."""
+
+    recorded: list[tuple[RecordedRun, int]] = field(default_factory=list)
+    """Runs that are recorded, and how many Operators each has."""
+    _changing: frozenset[Variable] | None = None
+    _recording: bool = False
+
+    def regions(self, ops: Sequence[Operator]) -> None:
+        """Write consecutive Operators: runs that are recorded, and what is between them, each with kernels in it."""
+        if self._recording or self._python or os.environ.get(RECORDS) == "off":
+            super().regions(ops)
+            return
+        if self._changing is None:
+            self._changing = runs.changing_numbers(self.program)
+        for is_run, part in runs.runs(ops, self.live, self._changing, launch.machine.kind):
+            if not is_run:
+                super().regions(part)
+                continue
+            run = RecordedRun()
+            self.recorded.append((run, len(part)))
+            self._recording = True
+            outline = self.outline(part, self.bind(run, "C"))
+            self._recording = False
+            self.line(outline.text)
+            self.drop(outline.dying)
 
     def may_join(self, op: Operator) -> bool:
         """Whether there is a rule, and nothing else happens where it runs."""
@@ -86,4 +116,4 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
             return None
 
 
-__all__ = ["GAIN", "KernelEmitter"]
+__all__ = ["GAIN", "RECORDS", "KernelEmitter"]

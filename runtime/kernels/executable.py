@@ -22,11 +22,13 @@ from runtime.native.watched import WatchedExecutable
 
 @dataclass(frozen=True)
 class KernelShare:
-    """How many Operators of a Program run as how many kernels, and how many there are."""
+    """How many Operators of a Program run as how many kernels, how many there are, and how many are parts of runs that
+    are recorded and replayed (kernels are parts of them, too)."""
 
     operators: int
     kernels: int
     all: int
+    recorded: int = 0
 
 
 made: list[KernelExecutable] | None = None
@@ -55,7 +57,8 @@ class KernelExecutable(WatchedExecutable):
     def share(self) -> KernelShare:
         """What of the Program runs where."""
         kernels = sum(len(region.kernels.kernels) for region in self.written.compiled)
-        return KernelShare(len(self.written.in_kernels), kernels, sum(1 for _ in self.program.block.walk()))
+        recorded = sum(count for _, count in self.written.recorded)
+        return KernelShare(len(self.written.in_kernels), kernels, sum(1 for _ in self.program.block.walk()), recorded)
 
     def in_kernels(self) -> list[str]:
         """The names of the Operators that run as kernels."""

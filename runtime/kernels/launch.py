@@ -56,6 +56,13 @@ class Machine(Protocol):
     def load(self, source: str, names: tuple[str, ...], device: torch.device) -> dict[str, Launch]:
         """The kernels of a source for a device. Errors raised: CompileError."""
 
+    def stream(self, device: torch.device) -> int | None:
+        """What is launched now goes to this stream; None where nothing may be recorded."""
+
+    def record(self, function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: torch.device
+               ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
+        """Record what a function launches: what launches it again, and the results, whose memory that writes."""
+
 
 class Device:
     """CUDA devices."""
@@ -74,15 +81,16 @@ class Device:
         """Compiled by NVRTC, or found on disk. Errors raised: CompileError."""
         index = device.index or 0
         code = machine_code(source, torch_internals.capability(index))
-        found = torch_internals.load_cuda(code, names, index)
-        return {name: _launcher(function, index) for name, function in found.items()}
+        return torch_internals.load_cuda(code, names, index)
 
+    def stream(self, device: torch.device) -> int | None:
+        """PyTorch's current stream of the current device, unless somebody records it."""
+        return torch_internals.stream_to_record(device.index or 0)
 
-def _launcher(function: int, device: int) -> Launch:
-    def launch(blocks: int, threads: int, words: bytes) -> None:
-        torch_internals.launch_cuda(function, blocks, threads, words, device)
-
-    return launch
+    def record(self, function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: torch.device
+               ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
+        """As a CUDA graph."""
+        return torch_internals.record_cuda(function, arguments, device.index or 0)
 
 
 def machine_code(source: str, architecture: str) -> bytes:

@@ -25,6 +25,7 @@ from runtime.torch_internals.checks import (
     state_tests,
     tensor_test,
 )
+from runtime.torch_internals.cuda_graphs import record_cuda, stream_to_record
 from runtime.torch_internals.failures import (
     comes_of_shapes,
     is_shape_error,
@@ -140,7 +141,6 @@ from runtime.torch_internals.nvrtc import (
     capability,
     compile_cuda,
     has_cuda,
-    launch_cuda,
     load_cuda,
 )
 from runtime.torch_internals.operators import (
@@ -291,7 +291,6 @@ __all__ = [
     "is_shape_error",
     "is_unknown",
     "kernel_numbers",
-    "launch_cuda",
     "layout_of",
     "load_cuda",
     "make_fake_mode",
@@ -321,6 +320,8 @@ __all__ = [
     "plain_user_location",
     "put_back_settings",
     "quiet_shapes",
+    "record_cuda",
+    "stream_to_record",
     "raw_call",
     "real_errors",
     "real_results",

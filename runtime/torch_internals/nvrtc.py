@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+
+_NO_CONTEXT = 201
+_CONTEXTS = frozenset({_NO_CONTEXT, 709, 4})
+"""What the driver says where a thread has no context, or one that is gone."""
 
 
 class CompileError(RuntimeError):
@@ -101,9 +106,9 @@ def _on(device: int) -> Iterator[ctypes.CDLL]:
         library.cuCtxPopCurrent_v2(ctypes.byref(current))
 
 
-def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, int]:
-    """The kernels of machine code on a device, by name. Errors raised: CompileError."""
-    found: dict[str, int] = {}
+def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Callable[[int, int, bytes], None]]:
+    """What launches the kernels of machine code on a device, by name. Errors raised: CompileError."""
+    found: dict[str, Callable[[int, int, bytes], None]] = {}
     with _on(device) as library:
         module = ctypes.c_void_p()
         _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code), CompileError)
@@ -111,23 +116,37 @@ def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, int
             function = ctypes.c_void_p()
             status = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
             _check_driver(library, status, CompileError)
-            found[name] = function.value or 0
+            found[name] = _launcher(function.value or 0, device)
     return found
 
 
-def launch_cuda(function: int, blocks: int, threads: int, words: bytes, device: int) -> None:
-    """Launch a kernel on PyTorch's current stream of a device; its parameters are words of 8 bytes.
+def _launcher(function: int, device: int) -> Callable[[int, int, bytes], None]:
+    """What launches a kernel on PyTorch's current stream of a device, with parameters as words of 8 bytes."""
+    library = _driver()
+    launch, stream_of, device_now = library.cuLaunchKernel, torch._C._cuda_getCurrentRawStream, torch._C._cuda_getDevice
+    lock = threading.Lock()
+    values: Any = ctypes.create_string_buffer(0)
+    parameters: Any = None
 
-    Errors raised: RuntimeError.
-    """
-    count = len(words) // 8
-    values = ctypes.create_string_buffer(words, max(len(words), 1))
-    base = ctypes.addressof(values)
-    parameters = (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8))
-    stream = torch._C._cuda_getCurrentRawStream(device)
-    with _on(device) as library:
-        status = library.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
-    _check_driver(library, status, RuntimeError)
+    def run(blocks: int, threads: int, words: bytes) -> None:
+        nonlocal values, parameters
+        stream = stream_of(device)
+        with lock:  # the driver has read them when it returns
+            if parameters is None:
+                values = ctypes.create_string_buffer(max(len(words), 8))
+                base = ctypes.addressof(values)
+                parameters = (ctypes.c_void_p * (len(values) // 8))(*range(base, base + len(values), 8))
+            values[: len(words)] = words
+            status = _NO_CONTEXT
+            if device_now() == device:
+                status = launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
+            if status in _CONTEXTS:  # a thread that has not called CUDA yet has none
+                with _on(device):
+                    status = launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
+        if status:
+            _check_driver(library, status, RuntimeError)
+
+    return run
 
 
 def _check(library: Any, status: int) -> None:
@@ -143,4 +162,4 @@ def _check_driver(library: Any, status: int, kind: type[RuntimeError]) -> None:
         raise kind(f"CUDA error: {text.value.decode() if text.value else status}")
 
 
-__all__ = ["CompileError", "capability", "compile_cuda", "has_cuda", "launch_cuda", "load_cuda"]
+__all__ = ["CompileError", "capability", "compile_cuda", "has_cuda", "load_cuda"]

@@ -65,7 +65,7 @@ class Driver:
         *sizes, shared, stream, parameters, extra = given
         words = [ctypes.c_int64.from_address(one).value for one in parameters]
         self.called.append(("launch", function, tuple(sizes), shared, stream, words, extra, self.current))
-        return self.status
+        return self.status if self.current else 201
 
     def cuGetErrorString(self, status: int, text: Any) -> int:
         text._obj.value = b"out of luck"
@@ -77,6 +77,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     made = Driver()
     monkeypatch.setattr(nvrtc, "_driver", lambda: made)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 40 + device, raising=False)
+    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
     nvrtc._context.cache_clear()
     yield made
     nvrtc._context.cache_clear()
@@ -84,27 +85,35 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
 
 def test_a_launch(driver: Driver) -> None:
     """Parameters are pointers to words; the stream is the device's current one; the device's context is current."""
-    nvrtc.launch_cuda(9, 3, 256, struct.pack("<qqd", 1 << 40, -2, 0.5), 1)
-    launch = ("launch", 9, (3, 1, 1, 256, 1, 1), 0, 41, [1 << 40, -2, struct.unpack("<q", struct.pack("<d", 0.5))[0]],
-              None, 101)  # fmt: skip
-    assert driver.called == [("push", 101), launch, ("pop",)]
+    launch = nvrtc._launcher(9, 1)
+    for number in (1 << 40, 5):
+        driver.called.clear()
+        launch(3, 256, struct.pack("<qqd", number, -2, 0.5))
+        words = [number, -2, struct.unpack("<q", struct.pack("<d", 0.5))[0]]
+        expected = ("launch", 9, (3, 1, 1, 256, 1, 1), 0, 41, words, None, 101)
+        assert driver.called == [("push", 101), expected, ("pop",)]
 
 
-def test_a_launch_where_the_context_is_current(driver: Driver) -> None:
+def test_a_launch_on_the_current_device(driver: Driver) -> None:
     driver.current = 100
-    nvrtc.launch_cuda(9, 1, 32, struct.pack("<q", 3), 0)
+    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
     assert [call[0] for call in driver.called] == ["launch"]
 
 
+def test_a_launch_in_a_thread_without_a_context(driver: Driver) -> None:
+    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
+    assert [call[0] for call in driver.called] == ["launch", "push", "launch", "pop"]
+
+
 def test_a_launch_that_fails(driver: Driver) -> None:
-    driver.status = 1
+    driver.status, driver.current = 1, 100
     with pytest.raises(RuntimeError, match="CUDA error: out of luck") as error:
-        nvrtc.launch_cuda(9, 1, 32, struct.pack("<q", 3), 0)
-    assert not isinstance(error.value, CompileError) and driver.called[-1] == ("pop",)
+        nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
+    assert not isinstance(error.value, CompileError) and driver.called[-1][0] == "launch"
 
 
 def test_loading(driver: Driver) -> None:
-    assert nvrtc.load_cuda(b"code", ("k0", "k1"), 2) == {"k0": 7, "k1": 8}
+    assert list(nvrtc.load_cuda(b"code", ("k0", "k1"), 2)) == ["k0", "k1"]
     assert driver.called == [("push", 102), ("load", b"code", 102), ("pop",)] and driver.names == [b"k0", b"k1"]
     driver.status = 1
     with pytest.raises(CompileError, match="out of luck"):

@@ -1,0 +1,250 @@
+"""A run of Operators that is recorded once and then replayed: one launch in place of one for each kernel.
+
+    t = C5(g7, v1, v2)        the first calls: g7(v1, v2); then its kernels are recorded (a CUDA graph), and a call
+                              copies its arguments to where the recording reads, replays it, and copies the results
+
+A recording reads and writes fixed memory. Arguments that lie at the same place each time, as parameters do, are read
+there. What else is given is copied; results are copied too, since the next replay overwrites them. So runs with large
+results are not recorded: what they wait for is the device, and nothing is gained.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime.kernels import launch
+
+WARM = 2
+"""Calls of a kind before the one that is recorded."""
+MOST_KINDS = 8
+"""Recordings of a run: other sizes, other numbers."""
+MOST_SEEN = 64
+"""Kinds of calls, from which on it is not looked for more."""
+MOST_BYTES = 8 << 20
+"""What a call may have to copy."""
+MOST_AGAIN = 4
+"""How often a recording is made again because an argument that lay in one place has moved."""
+
+NO_TENSOR, SAME = -1, -2
+
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
+Function = Callable[..., tuple[Any, ...]]
+
+
+@dataclass(eq=False)
+class Recording:
+    """What was recorded. kept: places of arguments that are read where they lie, and where that is; copied: places of
+    those that are copied to ``statics``; fresh: makes memory for results, and what is copied there; results: a result
+    each, as it is made of that memory."""
+
+    play: Callable[[], None]
+    kept: tuple[tuple[int, int], ...]
+    copied: tuple[int, ...]
+    statics: list[torch.Tensor]
+    sources: list[torch.Tensor]
+    results: tuple[tuple[int, Any], ...]
+    """Of each result which of the sources it is in, and its sizes, strides and offset there, None if it is that whole;
+    or ``NO_TENSOR`` and the value, or ``SAME`` and which result it is, too."""
+
+    def moved(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """The arguments that do not lie where the recording reads them."""
+        return [place for place, where in self.kept if tensors[place].data_ptr() != where]
+
+    def replay(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """The results for arguments."""
+        if self.statics:
+            torch._foreach_copy_(self.statics, [tensors[place] for place in self.copied])
+        self.play()
+        fresh = [torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=one.device)
+                 for one in self.sources]  # fmt: skip
+        if fresh:
+            torch._foreach_copy_(fresh, self.sources)
+        found: list[Any] = []
+        for place, how in self.results:
+            if place == NO_TENSOR:
+                found.append(how)
+            elif place == SAME:
+                found.append(found[how])
+            else:
+                found.append(fresh[place] if how is None else fresh[place].as_strided(*how))
+        return tuple(found)
+
+
+@dataclass(eq=False)
+class RecordedRun:
+    """A run of Operators; called with the function that is it, and that function's arguments.
+
+    reason: why it is not recorded any more.
+    """
+
+    recordings: dict[Any, Recording | None] = field(default_factory=dict)
+    seen: dict[Any, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Kinds of calls that are not recorded yet: how many there were, and where the arguments of the last lay."""
+    moving: set[int] = field(default_factory=set)
+    """Places of arguments that were seen to move."""
+    again: int = 0
+    reason: str = ""
+    replays: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, function: Function, *given: Any) -> tuple[Any, ...]:
+        if self.reason or not self._lock.acquire(blocking=False):
+            return function(*given)
+        try:
+            kind, tensors = self._kind(given)
+            if kind is None:
+                return function(*given)
+            found = self.recordings.get(kind)
+            if found is None:
+                if kind in self.recordings:
+                    return function(*given)
+                return self._not_yet(kind, function, given, tensors)
+            gone = found.moved(tensors)
+            if gone:
+                self.moving.update(gone)
+                self.again += 1
+                del self.recordings[kind]
+                if self.again > MOST_AGAIN:
+                    self.reason = "arguments lie somewhere else in each call"
+                    return function(*given)
+                return self._record(kind, function, given, tensors, dict(found.kept))
+            self.replays += 1
+            return found.replay(tensors)
+        finally:
+            self._lock.release()
+
+    def _kind(self, given: Sequence[Any]) -> tuple[Any, list[torch.Tensor]]:
+        """What two calls that one recording serves have in common, None where nothing may be recorded; the tensors."""
+        grad = torch.is_grad_enabled()
+        found: list[Any] = [torch.is_inference_mode_enabled()]
+        tensors: list[torch.Tensor] = []
+        for one in given:
+            if isinstance(one, torch.Tensor):
+                if type(one) not in _PLAIN or (grad and one.requires_grad) or not launch.machine.takes(one):
+                    return None, tensors
+                found.append((one.dtype, one.shape, one.stride()))
+                tensors.append(one)
+            elif one is None or type(one) in (bool, int):
+                found.append((type(one), one))
+            elif type(one) is float:
+                found.append(one.hex())
+            else:
+                return None, tensors
+        if not tensors or any(one.device != tensors[0].device for one in tensors):
+            return None, tensors
+        found.append(launch.machine.stream(tensors[0].device))
+        return (None if found[-1] is None else tuple(found)), tensors
+
+    def _not_yet(self, kind: Any, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+                 ) -> tuple[Any, ...]:  # fmt: skip
+        """A call of a kind that is not recorded."""
+        count, lay = self.seen.get(kind, (0, ()))
+        here = tuple(one.data_ptr() for one in tensors)
+        if count >= WARM and len(self.recordings) < MOST_KINDS:
+            del self.seen[kind]
+            stay = {place: where for place, where in enumerate(here) if where == lay[place]}
+            return self._record(kind, function, given, tensors, stay)
+        self.seen[kind] = (count + 1, here)
+        if len(self.seen) > MOST_SEEN:
+            self.reason = "sizes or numbers are others in each call"
+        return function(*given)
+
+    def _record(self, kind: Any, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
+                stay: dict[int, int]) -> tuple[Any, ...]:  # fmt: skip
+        """A call, after which its kind is recorded, or known to be one that is not."""
+        kept = tuple((place, where) for place, where in stay.items() if place not in self.moving)
+        self.recordings[kind] = None
+        try:
+            made = self._made(function, given, tensors, kept)
+        except Exception as error:  # whatever it is, the Operators are run as they are
+            self.reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            made = None
+        if made is None:
+            return function(*given)
+        self.recordings[kind] = made
+        return made.replay(tensors)
+
+    def _made(self, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
+              kept: tuple[tuple[int, int], ...]) -> Recording | None:  # fmt: skip
+        there = {place for place, _ in kept}
+        copied = tuple(place for place in range(len(tensors)) if place not in there)
+        if not all(lies_apart(tensors[place].shape, tensors[place].stride()) for place in copied):
+            return None
+        if sum(_bytes(tensors[place]) for place in copied) > MOST_BYTES:
+            return None
+        statics = [torch.empty_strided(tensors[place].shape, tensors[place].stride(), dtype=tensors[place].dtype,
+                                       device=tensors[place].device) for place in copied]  # fmt: skip
+        for static, place in zip(statics, copied):
+            static.copy_(tensors[place].detach())
+        instead = dict(zip(copied, statics))
+        arguments: list[Any] = []
+        number = 0
+        for one in given:
+            if isinstance(one, torch.Tensor):
+                arguments.append(instead.get(number, one))
+                number += 1
+            else:
+                arguments.append(one)
+        play, results = launch.machine.record(function, arguments, tensors[0].device)
+        outer = {one.untyped_storage()._cdata for one in arguments if isinstance(one, torch.Tensor)}
+        sources: list[torch.Tensor] = []
+        places: dict[int, int] = {}
+        described: list[tuple[int, Any]] = []
+        met: dict[int, int] = {}
+        for index, one in enumerate(results):
+            if not isinstance(one, torch.Tensor):
+                if one is not None and type(one) is not bool:
+                    return None
+                described.append((NO_TENSOR, one))
+                continue
+            if met.setdefault(id(one), index) != index:
+                described.append((SAME, met[id(one)]))
+                continue
+            storage = one.untyped_storage()
+            if type(one) not in _PLAIN or one.requires_grad or storage._cdata in outer or not launch.machine.takes(one):
+                return None
+            whole = storage.nbytes() == one.numel() * one.element_size()
+            alone = sum(isinstance(other, torch.Tensor) and other.untyped_storage()._cdata == storage._cdata
+                        for other in {id(other): other for other in results}.values()) == 1  # fmt: skip
+            if whole and alone and lies_apart(one.shape, one.stride()):
+                described.append((len(sources), None))
+                sources.append(one)
+                continue
+            if storage.nbytes() % one.element_size() or (
+                storage._cdata in places and sources[places[storage._cdata]].dtype is not one.dtype
+            ):
+                return None
+            if storage._cdata not in places:
+                places[storage._cdata] = len(sources)
+                count = storage.nbytes() // one.element_size()
+                sources.append(torch.as_strided(one, (count,), (1,), 0))
+            described.append((places[storage._cdata], (one.shape, one.stride(), one.storage_offset())))
+        if sum(map(_bytes, [*statics, *sources])) > MOST_BYTES:
+            return None
+        return Recording(play, kept, copied, statics, sources, tuple(described))
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
+def lies_apart(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether no two elements lie in one place, as far as sizes and strides tell at once.
+
+    >>> lies_apart((2, 3), (3, 1)), lies_apart((2, 3), (1, 2)), lies_apart((2, 3), (0, 1)), lies_apart((3, 3), (2, 1))
+    (True, True, False, False)
+    """
+    reach = 0
+    for stride, size in sorted((stride, size) for size, stride in zip(sizes, strides) if size > 1):
+        if stride <= reach:
+            return False
+        reach += stride * (size - 1)
+    return True
+
+
+__all__ = ["RecordedRun", "Recording", "lies_apart"]

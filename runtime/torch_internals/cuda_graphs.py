@@ -1,0 +1,44 @@
+"""CUDA graphs: what a function launches, recorded to be launched again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+
+def stream_to_record(device: int) -> int | None:
+    """PyTorch's current stream of a device, as a number; None if it is not the current device, or somebody records."""
+    if torch._C._cuda_getDevice() != device or torch.cuda.is_current_stream_capturing():
+        return None
+    return int(torch._C._cuda_getCurrentRawStream(device))
+
+
+@functools.cache
+def _aside(device: int, stream: int) -> tuple[Any, Any]:
+    """Where what is replayed on a stream is recorded, and the memory that all such recordings share: they run one after
+    another there."""
+    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+
+
+def record_cuda(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: int
+                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
+    """Record what a function launches on the current stream: what launches it again, and its results, in whose memory
+    each replay leaves them. Nothing is computed yet. Errors raised: whatever the function or CUDA raises."""
+    current = torch.cuda.current_stream(device)
+    side, memory = _aside(device, current.cuda_stream)
+    graph: Any = torch.cuda.CUDAGraph()
+    side.wait_stream(current)
+    with torch.cuda.stream(side):
+        graph.capture_begin(pool=memory, capture_error_mode="thread_local")
+        try:
+            results = function(*arguments)
+        finally:
+            graph.capture_end()
+    current.wait_stream(side)
+    return graph.replay, results
+
+
+__all__ = ["record_cuda", "stream_to_record"]
