@@ -71,7 +71,7 @@ _CLIP = Handwritten([
     sum = block_join<join_add>(sum);
     if (threadIdx.x == 0) sums[block] = sum;
     }"""),
-    ("norm", "rows", "const R *sums, i64 count, double most, R *factor, T *total", """
+    ("whole_norm", "rows", "const R *sums, i64 count, double most, R *factor, T *total", """
     R sum = 0;
     for (i64 i = threadIdx.x; i < count; i += blockDim.x) sum += sums[i];
     sum = block_join<join_add>(sum);
@@ -94,7 +94,7 @@ def _tables(lists: Sequence[Tensors], device: torch.device) -> tuple[torch.Tenso
     parts = [(number, begin, min(begin + PART, one.numel())) for number, one in enumerate(lists[0])
              for begin in range(0, one.numel(), PART)]  # fmt: skip
     words = [one.data_ptr() for tensors in zip(*lists) for one in tensors]
-    made = torch.tensor([word for part in parts for word in part] + words, dtype=torch.int64)
+    made = torch.tensor([word for part in parts for word in part] + words, dtype=torch.int64, device="cpu")
     if device.type != "cpu":
         made = made.pin_memory().to(device, non_blocking=True)
     return made[: 3 * len(parts)], made[3 * len(parts) :], len(parts)

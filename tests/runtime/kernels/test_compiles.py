@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from runtime import torch_internals
 from runtime.kernels import cells, many, prelude
 from runtime.kernels.handwritten import DTYPES
 from runtime.kernels.text import Kernel
-from runtime.torch_internals import CompileError
+from runtime.torch_internals import CompileError, nvrtc
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import compiled
 
@@ -112,12 +114,19 @@ def test_nvcc(host: Host, architecture: str, narrow: bool, tmp_path: Path) -> No
     assert ".f16" in made
 
 
-def test_nvrtc(host: Host) -> None:
-    """The same with the compiler that runs in the process."""
+def test_nvrtc(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with the compiler that runs in the process, PyTorch's or the one of the package nvidia-cuda-nvrtc."""
+    for folder in [one for place in sys.path for one in Path(place).glob("nvidia/cu*/lib")]:
+        for name in ("libnvrtc-builtins.so.*", "libnvrtc.so.*"):  # the second looks for the first by name
+            for path in folder.glob(name):
+                library = ctypes.CDLL(str(path))
+        monkeypatch.setattr(nvrtc, "_compiler", lambda: library)
     try:
         code = torch_internals.compile_cuda(prelude.source(together(sources()), narrow=True), "sm_80")
+        for text in by_hand():
+            torch_internals.compile_cuda(prelude.source(text, narrow=True), "sm_90")
     except CompileError as error:
-        if torch.version.cuda is None or "cannot be loaded" in str(error):
+        if "cannot be loaded" in str(error):
             pytest.skip("this PyTorch has no NVRTC")
         raise
     assert code[:4] == b"\x7fELF"

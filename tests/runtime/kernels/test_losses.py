@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests import devices
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import agree, compiled, randoms
 
@@ -36,6 +37,7 @@ def test_nll_backward(host: Host, dtype: torch.dtype, how: int) -> None:
     agree(_text(dtype, how), *calls, rounding={torch.float32: 1e-6, torch.bfloat16: 1e-2}.get(dtype, 1e-12), kernels=1)
 
 
+@pytest.mark.skipif(devices.on_cuda(), reason="the device would be lost for the tests that follow in the process")
 @pytest.mark.parametrize("wrong", [3, -1])
 def test_a_class_that_there_is_not(host: Host, wrong: int) -> None:
     """The device stops, as with PyTorch's kernel."""

@@ -33,7 +33,7 @@ def _replays(static: Any) -> int:
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=devices.generator(seed))
+    return torch.randn(*shape, generator=devices.generator(seed), device=devices.DEVICE)
 
 
 def decode(h: torch.Tensor, e: torch.Tensor, w: torch.Tensor, most: int) -> tuple[Any, ...]:
@@ -57,7 +57,7 @@ def test_a_loop(host: Host) -> None:
     for _ in range(3):
         same(static(*args), decode(*args), tolerance=1e-5)
     (run,) = _runs(static)
-    assert run.replays > 10 and not run.reason and host.recordings <= 2
+    assert run.replays > 10 and not run.reason and host.recordings <= 2, run.reason
 
 
 @torch.no_grad()
@@ -202,7 +202,7 @@ def test_gradients(host: Host) -> None:
     mine: Any = to_static(Block(), backend="cuda")
     mine.load_state_dict(eager.state_dict())
     hold_modules(mine, eager, [[normal(2, 6, seed=number)] for number in range(6)], tolerance=1e-5)
-    assert len(_runs(mine.forward)) == 2 and _replays(mine.forward) >= 6
+    assert len(_runs(mine.forward)) == 2 and _replays(mine.forward) >= 6, [run.reason for run in _runs(mine.forward)]
 
 
 def test_training(host: Host) -> None:
@@ -219,7 +219,7 @@ def test_training(host: Host) -> None:
             optimizer.step()
             losses.append(loss.detach())
         found.append([*losses, *[one.detach() for one in block.parameters()]])
-    assert _replays(block.forward) >= 8
+    assert _replays(block.forward) >= 8, [run.reason for run in _runs(block.forward)]
     same(found[1], found[0], tolerance=1e-9)
 
 
@@ -267,7 +267,7 @@ def test_threads(host: Host) -> None:
     def work(seed: int) -> None:
         with torch.no_grad():
             for number in range(60):
-                x = normal(4, seed=100 * seed + number).to(devices.DEVICE)
+                x = normal(4, seed=100 * seed + number)
                 if not torch.allclose(static(x), f(x), atol=1e-5):
                     wrong.append((seed, number))
 
