@@ -178,6 +178,7 @@ from runtime.torch_internals.settings import (
     is_setting,
     put_back_settings,
     settings,
+    settled_settings,
     under_settings,
 )
 from runtime.torch_internals.shape_rules import by_own_rule
@@ -337,6 +338,7 @@ __all__ = [
     "set_ambient_modes",
     "shape_errors",
     "settings",
+    "settled_settings",
     "shape_as_tensor",
     "shown_to_need_gradients",
     "size_expr",

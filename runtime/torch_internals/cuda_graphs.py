@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,8 +21,14 @@ def stream_to_record(device: int) -> int | None:
 @functools.cache
 def _aside(device: int, stream: int) -> tuple[Any, Any]:
     """Where what is replayed on a stream is recorded, and the memory that all such recordings share: they run one after
-    another there."""
-    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    another there. A first recording keeps that memory known to PyTorch when all others are gone."""
+    side, memory = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+    first, _ = _recorded(lambda: (torch.zeros(1, device=f"cuda:{device}"),), (), side, memory)
+    _lasting.append(first)
+    return side, memory
+
+
+_lasting: list[Any] = []
 
 
 def record_cuda(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: int
@@ -29,16 +37,32 @@ def record_cuda(function: Callable[..., tuple[Any, ...]], arguments: Sequence[An
     each replay leaves them. Nothing is computed yet. Errors raised: whatever the function or CUDA raises."""
     current = torch.cuda.current_stream(device)
     side, memory = _aside(device, current.cuda_stream)
-    graph: Any = torch.cuda.CUDAGraph()
     side.wait_stream(current)
-    with torch.cuda.stream(side):
+    collects = gc.isenabled()
+    gc.disable()  # what is collected meanwhile may call CUDA
+    try:
+        graph, results = _recorded(function, arguments, side, memory)
+    except BaseException:
+        with contextlib.suppress(RuntimeError):  # generators count as recorded until a recording ends well
+            _recorded(lambda: (torch.zeros(1, device=f"cuda:{device}"),), (), torch.cuda.Stream(device), None)
+        raise
+    finally:
+        if collects:
+            gc.enable()
+    current.wait_stream(side)
+    return graph.replay, results
+
+
+def _recorded(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], stream: Any, memory: Any
+              ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
+    graph: Any = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
         graph.capture_begin(pool=memory, capture_error_mode="thread_local")
         try:
             results = function(*arguments)
         finally:
             graph.capture_end()
-    current.wait_stream(side)
-    return graph.replay, results
+    return graph, results
 
 
 __all__ = ["record_cuda", "stream_to_record"]

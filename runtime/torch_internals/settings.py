@@ -86,6 +86,21 @@ def settings() -> list[Any]:
         return [_told(get) for get in _READ]
 
 
+def settled_settings() -> list[Any]:
+    """As ``settings``, after PyTorch has made up its mind: on some CUDA devices the first attention changes the order
+    in which its kernels are tried, which is nothing that a traced function did."""
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+        _first_attention()
+    return settings()
+
+
+@functools.cache
+def _first_attention() -> None:
+    with torch.no_grad():
+        some = torch.zeros(1, 1, 8, 64, dtype=torch.float16, device="cuda")
+        torch._fused_sdp_choice(some, some, some)
+
+
 def _told(get: Callable[[], Any]) -> Any:
     try:
         return get()
@@ -143,4 +158,5 @@ def under_settings(wanted: Settings) -> Iterator[None]:
         put_back_settings(before)
 
 
-__all__ = ["Setting", "Settings", "changed_settings", "is_setting", "put_back_settings", "settings", "under_settings"]
+__all__ = ["Setting", "Settings", "changed_settings", "is_setting", "put_back_settings", "settings",
+           "settled_settings", "under_settings"]  # fmt: skip

@@ -35,7 +35,7 @@ class Outside(SessionPart):
         self.grad = torch.is_grad_enabled()
         self.autocast = torch_internals.autocast_state()
         self.cache = torch.is_autocast_cache_enabled()
-        self.settings = torch_internals.settings()
+        self.settings = torch_internals.settled_settings()
         self.hooks = torch_internals.saved_tensor_hooks()
 
     @contextlib.contextmanager
