@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.kernels import launch
 
 WARM = 2
@@ -75,6 +76,40 @@ class Recording:
         return tuple(found)
 
 
+@dataclass(frozen=True)
+class _Quick:
+    """One quick test for calls that a recording serves; others may be served by it as well."""
+
+    recording: Recording
+    test: Callable[..., bool]
+    modes: tuple[bool, bool]
+    stream: int
+    device: torch.device
+    others: list[Any]
+
+    @staticmethod
+    def of(recording: Recording, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> _Quick | None:
+        test = torch_internals.tensor_test([(one, None) for one in tensors])
+        stream = launch.machine.stream(tensors[0].device)
+        if test is None or stream is None:
+            return None
+        return _Quick(recording, test, _modes(), stream, tensors[0].device, _others(given))
+
+    def holds(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> bool:
+        if len(tensors) + len(self.others) != len(given) or (self.others and _others(given) != self.others):
+            return False
+        return self.test(*tensors) and _modes() == self.modes and launch.machine.stream(self.device) == self.stream
+
+
+def _modes() -> tuple[bool, bool]:
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def _others(given: Sequence[Any]) -> list[Any]:
+    """What is given besides tensors, so that equal ones are the same: -0.0 is not 0.0, nor True 1."""
+    return [one.hex() if type(one) is float else (type(one), one) for one in given if not isinstance(one, torch.Tensor)]
+
+
 @dataclass(eq=False)
 class RecordedRun:
     """A run of Operators; called with the function that is it, and that function's arguments.
@@ -90,12 +125,21 @@ class RecordedRun:
     again: int = 0
     reason: str = ""
     replays: int = 0
+    last: Recording | None = None
+    """That was replayed last."""
+    quick: _Quick | None = None
+    """For one that was replayed twice in a row."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, function: Function, *given: Any) -> tuple[Any, ...]:
         if self.reason or not self._lock.acquire(blocking=False):
             return function(*given)
         try:
+            if self.quick is not None:
+                tensors = [one for one in given if isinstance(one, torch.Tensor)]
+                if self.quick.holds(given, tensors) and not self.quick.recording.moved(tensors):
+                    self.replays += 1
+                    return self.quick.recording.replay(tensors)
             kind, tensors = self._kind(given)
             if kind is None:
                 return function(*given)
@@ -106,6 +150,7 @@ class RecordedRun:
                 return self._not_yet(kind, function, given, tensors)
             gone = found.moved(tensors)
             if gone:
+                self.quick = None
                 self.moving.update(gone)
                 self.again += 1
                 del self.recordings[kind]
@@ -114,6 +159,9 @@ class RecordedRun:
                     return function(*given)
                 return self._record(kind, function, given, tensors, dict(found.kept))
             self.replays += 1
+            if self.last is found:
+                self.quick = _Quick.of(found, given, tensors)
+            self.last = found
             return found.replay(tensors)
         finally:
             self._lock.release()
