@@ -33,7 +33,7 @@ from dy2static import to_static
 Step = Callable[[], Any]
 COLUMNS = ("eager", "dy2static interpreter", "dy2static cuda", "torch.compile", "torch.compile max-autotune")
 SLOW_TO_COMPILE = "torch.compile max-autotune"
-MOST_COMPILED = ("B1", "B32", "Btrain")
+MOST_COMPILED = ("B1", "B32")
 """The workloads that max-autotune compiles: the others have loops, which it cuts into pieces."""
 ROOM = 0.05
 
