@@ -834,3 +834,37 @@ def test_statistics_that_the_schema_does_not_announce():
     x = torch.randn(4, 3, requires_grad=True)
     to_static(f)(x).sum().backward()
     assert x.grad is not None
+
+
+@pytest.mark.parametrize("way", ["mul", "div", "pow", "sigmoid", "exp", "where"])
+@pytest.mark.parametrize("asked", [[0], [1], [2], [0, 1], [1, 2], [0, 1, 2]])
+def test_a_value_that_an_operator_overwrites_itself_among_other_results(way: str, asked: list[int]) -> None:
+    """Eager raises where a gradient arrives there, and only there; an earlier result is an ancestor of it."""
+
+    def f(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        b = torch.tanh(y)
+        a = torch.tanh(b * x) * 1
+        if way == "mul":
+            a *= a
+        elif way == "div":
+            a /= a
+        elif way == "pow":
+            a **= 2
+        elif way == "sigmoid":
+            a.sigmoid_()
+        elif way == "exp":
+            a.exp_()
+        else:
+            a.mul_(torch.where(a > 0, a, b))
+        return a, b, y * 0.5
+
+    outcomes = []
+    for call in (to_static(f), f):
+        x, y = torch.full((3,), 0.5, requires_grad=True), torch.ones(3, requires_grad=True)
+        results = call(x, y)
+        try:
+            total = sum(results[place].sum() for place in asked)
+            outcomes.append(torch.autograd.grad(total, [x, y], allow_unused=True))
+        except RuntimeError as error:
+            outcomes.append("has been modified by an inplace operation" in str(error))
+    same(*outcomes, tolerance=1e-6)
