@@ -10,7 +10,7 @@ TESTS ?=
 MATRIX ?=
 BENCH ?=
 
-.PHONY: help demo test lint types test-slow test-traced test-matrix bench clean
+.PHONY: help demo test lint types test-slow test-traced test-matrix test-cuda bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-slow    the tests marked slow"
 	@echo "make test-traced  the conformance suite while a debugger reads all frames, and under coverage"
 	@echo "make test-matrix  the default tests with the lowest, the pinned and the newest torch"
+	@echo "make test-cuda    tests of kernels, the conformance suite and random programs on a CUDA device"
 	@echo "make bench        measure beside JAX, TensorFlow, ONNX Runtime and Paddle (installs them into .venv-bench)"
 	@echo "make clean        remove .venv and everything that was generated"
 
@@ -38,6 +39,13 @@ test-traced: $(VENV)/.installed-dev $(VENV)/.installed-traced
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests/conformance --frames
 	@echo "== conformance suite: pytest under coverage"
 	@$(BIN)/python -m coverage run --data-file=$(VENV)/.coverage -m pytest -q tests/conformance
+
+test-cuda: export DY2STATIC_TEST_DEVICE = cuda
+test-cuda: $(VENV)/.installed-dev
+	@echo "== on a CUDA device: kernels and the conformance suite, $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m "" tests/runtime/kernels tests/conformance/test_conformance.py
+	@echo "== on a CUDA device: random programs as kernels"
+	@DY2STATIC_BACKEND=cuda $(BIN)/python -m tests.fuzz.run --count 500 --jobs $(JOBS)
 
 # MATRIX=newest (or lowest, pinned) runs one row of it; see scripts/test_matrix.py
 test-matrix: $(VENV)/.installed-dev

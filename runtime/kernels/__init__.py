@@ -3,7 +3,8 @@
     Program -> emitter: regions -> lowering: nests and rows (the rules of runtime.native) -> text: kernels, and the
     Python that launches them -> launch: NVRTC at first use, the current stream
 
-No kernel has run on a GPU yet. The tests compile them with nvcc, and run the same text on the CPU.
+Runs of them, PyTorch's operators included, are recorded and replayed (``recorded``, ``runs``). The tests compile the
+kernels with nvcc, and run the same text on the CPU, or all of it on a device if there is one (``tests.devices``).
 """
 
 from __future__ import annotations

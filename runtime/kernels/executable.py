@@ -1,7 +1,6 @@
 """A Program made runnable with kernels: runs of its Operators are kernels, what is between them the interpreter's.
 
-Where there is no CUDA device this is the reference executor. No kernel has run on a GPU yet: the tests compile them for
-CUDA and run the same text on the CPU.
+Where there is no CUDA device this is the reference executor.
 """
 
 from __future__ import annotations

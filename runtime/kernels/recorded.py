@@ -59,12 +59,12 @@ class Recording:
     def replay(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for arguments."""
         if self.statics:
-            torch._foreach_copy_(self.statics, [tensors[place] for place in self.copied])
+            torch_internals.copy_all(self.statics, [tensors[place] for place in self.copied])
         self.play()
         fresh = [torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=one.device)
                  for one in self.sources]  # fmt: skip
         if fresh:
-            torch._foreach_copy_(fresh, self.sources)
+            torch_internals.copy_all(fresh, self.sources)
         found: list[Any] = []
         for place, how in self.results:
             if place == NO_TENSOR:

@@ -39,6 +39,8 @@ _WAITING = frozenset({
 """Operators of PyTorch's that may wait for the device, or copy between it and the host."""
 _FAMILIES = ("aten.linalg_", "aten._linalg_", "aten.unique", "aten.fft_", "aten._fft_", "aten.cudnn_", "aten._cudnn_",
              "aten.sparse_", "aten._sparse_", "aten.quantize_", "aten.segment_", "aten._nested_")  # fmt: skip
+_ALONE = frozenset({"aten.linalg_vector_norm", "aten.linalg_matmul", "aten.linalg_cross"})
+"""Those of the families that are plain kernels."""
 _MASKS = frozenset({"aten.index", "aten.index_select"})
 
 
@@ -88,7 +90,7 @@ def may_be_recorded(op: Operator, changing: frozenset[Variable], kind: str) -> b
 def _is_plain(name: str) -> bool:
     """Whether an operator's kernels need nothing from the host, as far as its name and tags tell."""
     packet = name.rpartition(".")[0]
-    if packet in _WAITING or packet.startswith(_FAMILIES):
+    if packet in _WAITING or packet.startswith(_FAMILIES) and packet not in _ALONE:
         return False
     overload = aten.resolve(name)
     if torch.Tag.data_dependent_output in overload.tags:

@@ -25,7 +25,7 @@ from runtime.torch_internals.checks import (
     state_tests,
     tensor_test,
 )
-from runtime.torch_internals.cuda_graphs import record_cuda, stream_to_record
+from runtime.torch_internals.cuda_graphs import copy_all, record_cuda, stream_to_record
 from runtime.torch_internals.failures import (
     comes_of_shapes,
     is_shape_error,
@@ -259,6 +259,7 @@ __all__ = [
     "comes_of_shapes",
     "compile_cuda",
     "contiguity",
+    "copy_all",
     "cpu_library",
     "default_device",
     "device_of",

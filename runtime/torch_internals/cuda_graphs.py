@@ -31,6 +31,11 @@ def _aside(device: int, stream: int) -> tuple[Any, Any]:
 _lasting: list[Any] = []
 
 
+def copy_all(to: list[torch.Tensor], given: list[torch.Tensor]) -> None:
+    """Write tensors into others, in few launches."""
+    torch._foreach_copy_(to, given)
+
+
 def record_cuda(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: int
                 ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
     """Record what a function launches on the current stream: what launches it again, and its results, in whose memory
@@ -65,4 +70,4 @@ def _recorded(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any]
     return graph, results
 
 
-__all__ = ["record_cuda", "stream_to_record"]
+__all__ = ["copy_all", "record_cuda", "stream_to_record"]

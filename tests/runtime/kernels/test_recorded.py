@@ -17,7 +17,7 @@ from runtime.kernels import launch, recorded
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.runs import changing_numbers, may_be_recorded
 from tests import devices
-from tests.oracle import check, copied, hold_modules, paired, run, same
+from tests.oracle import check, copied, difference, hold_modules, paired, run, same
 from tests.runtime.kernels.host import Host
 
 
@@ -268,7 +268,7 @@ def test_threads(host: Host) -> None:
         with torch.no_grad():
             for number in range(60):
                 x = normal(4, seed=100 * seed + number)
-                if not torch.allclose(static(x), f(x), atol=1e-5):
+                if difference(static(x), f(x), 1e-5):
                     wrong.append((seed, number))
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
