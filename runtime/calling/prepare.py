@@ -1,6 +1,6 @@
 """Making a Program ready to be called: passes, then gradients, then an executor.
 
-    program -> passes (in place) -> Runner: derive when a gradient is asked for -> executor of a backend
+    program -> passes (in place) -> verify -> Runner: derive when a gradient is asked for -> executor of a backend
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from runtime.executor.limits import Limits
 from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
 from runtime.passes import BuildStrategy, PassManager, chosen, chosen_unwatched
+from runtime.passes.manager import require_order
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,15 @@ class Options:
 
 
 def prepare(program: Program, options: Options) -> Runner:
-    """Rewrite a Program in place by the passes, and make it runnable, with gradients.
+    """Rewrite a Program in place by the passes, verify it, and make it runnable, with gradients.
+
+    What a trace made may say too little or too much of sizes that paths give, so a Program is refused only if an
+    Operator reads what is not there yet. It is verified after the passes: one by hand holds more than is fetched until
+    then. That takes less than a hundredth of a trace.
 
     Raises:
         ValueError: A backend that does not exist, or limits for one that does not keep to them.
-        ProgramError: A pass broke the Program (where passes are verified).
+        ProgramError: An Operator reads what is not there yet, or a pass broke the Program (where passes are verified).
     """
     strategy = options.strategy
     given: dict[str, Any] = {"exceptions": dict(options.exceptions)}
@@ -63,6 +68,7 @@ def prepare(program: Program, options: Options) -> Runner:
     later = chosen_executor.successor
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
+    require_order(program, always=True)
     return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
                   unwatched=PassManager(chosen_unwatched(strategy)),
                   interpreted=chosen_executor.exact)  # fmt: skip

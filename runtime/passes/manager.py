@@ -103,13 +103,13 @@ class PassManager:
         return report
 
 
-def require_order(program: Program) -> None:
-    """Refuse a half of a derivative that reads what is not there yet, where Programs are verified (see above); what its
-    types say of a path that gives other sizes may be wrong.
+def require_order(program: Program, always: bool = False) -> None:
+    """Refuse a Program that reads what is not there yet, or gives a Variable twice; what its types say of a path that
+    gives other sizes may be wrong. Without ``always`` it is asked only where Programs are verified after passes.
 
     Errors raised: ProgramError naming the Operator.
     """
-    if os.environ.get(_VERIFY):
+    if always or os.environ.get(_VERIFY):
         try:
             verify(program, live=True)
         except ProgramError as error:
