@@ -14,6 +14,7 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff import replay
 from runtime.autodiff.activity import as_operand, is_known
+from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.memory_reads import of_memory, shown
@@ -48,8 +49,8 @@ class Derivative:
     """Result of a branch or loop -> results of earlier stages which it is, on some paths."""
     unsure: frozenset[int] = frozenset()
     """Positions of the arguments whose gradient is None on some paths, or where some results have none."""
-    sized: bool = False
-    """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
+    assumed: Assumed | None = None
+    """What it assumes of the sizes of arguments, if it holds for some only."""
 
     def programs(self) -> list[Program]:
         """All that runs without autograd: the forward half, and each stage's backward halves."""
@@ -225,13 +226,19 @@ def derive(
         for old, through in (passed_through(program, set(places)) if len(made) > 1 else {}).items()
         for _, index in (pair for outputs in stages for pair in outputs if pair[0] is old)
     }
-    sized = any(
-        isinstance(var.type, TensorType) and session.dims(forward.env[old]) != var.type.shape
-        for old, var in zip(program.block.args, args)
-    ) or not session.sizes.facts_of_inputs() <= assumed  # a formula takes another way for other sizes
+    fixed = [
+        (index, dim, real.shape[dim]) for index, (old, var, real) in enumerate(zip(program.block.args, args, arguments))
+        if isinstance(var.type, TensorType)
+        for dim, (now, then) in enumerate(zip(session.dims(forward.env[old]), var.type.shape or ())) if now != then
+    ]  # fmt: skip
+    facts = session.sizes.facts_of_inputs()
+    where = session.sizes.places(facts, [old.name for old in program.block.args])
+    limited = None
+    if fixed or not facts <= assumed:  # a formula takes another way for other sizes
+        limited = Assumed(tuple(fixed), tuple(facts), where)
     first = _half(f"{program.name}.forward", block, program)
     unsure = frozenset(index for half in halves for index in half.unsure)
-    derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, sized)
+    derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, limited)
     for made_program in derivative.programs():
         require_order(made_program)
     return derivative

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.derive import derive
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, Takeover
@@ -56,6 +57,10 @@ _CHOOSES = ("aten.scaled_dot_product_attention.default",)
 _WITH_HISTORY = ("grad.leaf", "grad.named")
 """Operators whose results have a history under autograd although no argument has one."""
 
+_MOST_SIZED = 16
+"""Derivatives of one Program that hold for some sizes only; for other sizes torch's autograd does it."""
+_MOST_SHAPES = 1024
+"""Shapes of arguments of which it is kept which derivative serves them."""
 BIG = 65_536
 """Elements of an argument from which on a backward Program is faster than torch's autograd in straight lines."""
 
@@ -106,7 +111,9 @@ class Runner:
         self._asks_gradients = bool(targets(program))
         self._chooses_kernels = any(op.name in _CHOOSES for op in program.block.walk())
         self._halves: dict[Any, Runs | None] = {}
-        self._sized: set[Any] = set()
+        self._sized: dict[Any, list[Assumed]] = {}
+        """Of derivatives that hold for some sizes only what each assumes of them."""
+        self._of_shapes: dict[Any, int] = {}
         """Kinds of arguments whose derivatives are made for each size by itself."""
         self.casting: Casting = ()
         """The autocast state that backward was last called under: what it is made for from then on."""
@@ -225,11 +232,17 @@ class Runner:
         with self._lock:
             key = self._halves_key(arguments, casting)
             if key not in self._halves:
+                if len(self._sized.get(self._base_key(arguments, casting), ())) >= _MOST_SIZED:
+                    return None
                 with _preparing():
                     made = self._derive(arguments, casting)
-                if made is not None and made.derivative.sized:
-                    self._sized.add(key)
-                    key = self._halves_key(arguments, casting)
+                if made is not None and made.derivative.assumed is not None:
+                    key, assumed = self._base_key(arguments, casting), made.derivative.assumed
+                    shapes = tuple(argument.shape for argument in arguments)
+                    if not assumed.holds(shapes):  # what it says cannot be told by numbers
+                        assumed = Assumed.exactly(shapes)
+                    self._sized.setdefault(key, []).append(assumed)
+                    key = (key, len(self._sized[key]) - 1)
                 self._halves[key] = made
             return self._halves[key]
 
@@ -265,11 +278,26 @@ class Runner:
             return True
         return not own.differentiable or (own.differentiable == results.differentiable and not own.flags)
 
-    def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
+    def _base_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
         key: Any = (_key(arguments), casting)
-        if self._chooses_kernels:
-            key = (key, repr(torch_internals.settings()))
-        return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
+        return (key, repr(torch_internals.settings())) if self._chooses_kernels else key
+
+    def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
+        """What calls have in common that one derivative serves. Of several for several sizes it is the first of which
+        all holds that it assumes; the number of one that is not there yet if there is none."""
+        key = self._base_key(arguments, casting)
+        every = self._sized.get(key)
+        if every is None:
+            return key
+        shapes = tuple(argument.shape for argument in arguments)
+        number = self._of_shapes.get((key, shapes))
+        if number is None:
+            number = next((place for place, one in enumerate(every) if one.holds(shapes)), len(every))
+            if number < len(every):
+                if len(self._of_shapes) > _MOST_SHAPES:
+                    self._of_shapes.clear()
+                self._of_shapes[key, shapes] = number
+        return key, number
 
     def _derive(self, arguments: Sequence[Any], casting: Casting) -> Runs | None:
         if not _plain_tensors(arguments):

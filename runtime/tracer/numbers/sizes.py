@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -269,6 +270,8 @@ class Sizes:
             return self._apply("neg", [self._apply("floordiv", [negative, b], "int")], "int")
         if kind in ("ToFloat", "FloatTrueDiv", "IntTrueDiv"):
             args = [self._emit(arg) for arg in expr.args]
+            if kind != "ToFloat" and self.session.replaying is not None and self._may_be_zero(expr.args[1]):
+                return self._divided_as_in_c(*args)
             return self._apply("float" if kind == "ToFloat" else "truediv", args, "float")
         if kind in ("TruncToInt", "FloorToInt", "CeilToInt"):
             fn = {"TruncToInt": "math.trunc", "FloorToInt": "math.floor", "CeilToInt": "math.ceil"}[kind]
@@ -278,6 +281,16 @@ class Sizes:
             hint="Compute it with plain +, -, *, //, % or min/max.",
             code="D2S230",
         )
+
+    def _may_be_zero(self, expr: Any) -> bool:
+        known = self.session.shape_env.bound_sympy(expr) if expr.free_symbols else None
+        return bool(expr == 0 if known is None else known.lower <= 0 <= known.upper)
+
+    def _divided_as_in_c(self, a: Operand, b: Operand) -> Operand:
+        """Of PyTorch's own formulas, which are C++: what is divided by 0 is infinite, or no number."""
+        zero = self._apply("eq", [b, 0], "bool")
+        quotient = self._apply("truediv", [a, self._apply("select", [zero, 1, b], "int")], "float")
+        return self._apply("select", [zero, self._apply("mul", [a, math.inf], "float"), quotient], "float")
 
     def _apply(self, name: str, operands: list[Operand], kind: Any) -> Operand:
         (var,) = self.session.emit("scalar." + name, operands, types=[ScalarType(kind)])
@@ -319,6 +332,11 @@ class Sizes:
         """What shape rules and derivative formulas assumed of the sizes of inputs so far, in closed Blocks as well."""
         every = self._forgotten | self._facts()
         return {fact for fact in every if fact.free_symbols <= self._inputs.keys() and not self._trivial(fact)}
+
+    def places(self, facts: Iterable[Any], inputs: Sequence[str]) -> dict[Any, tuple[int, int]]:
+        """Where the sizes come from that facts about inputs speak of: the number of the input, and the dimension."""
+        named = {symbol: self._inputs[symbol] for fact in facts for symbol in fact.free_symbols}
+        return {symbol: (inputs.index(name), dim) for symbol, (name, dim) in named.items()}
 
     def _facts(self) -> set[Any]:
         return {fact.expr for facts in self.session.shape_env.deferred_runtime_asserts.values() for fact in facts}

@@ -20,6 +20,8 @@ OPERATORS = {
     "rfft": lambda x: torch.fft.rfft(x).abs(), "trapezoid": lambda x: torch.cumulative_trapezoid(x),
     "det": lambda x: torch.outer(x, x + 1).det(), "softmax": lambda x: torch.softmax(x, 0),
     "mean": lambda x: x.mean(), "logsumexp": lambda x: x.logsumexp(0),
+    "rows_var": lambda x: torch.outer(x, x).var(1), "rows_std": lambda x: torch.outer(x, x).std(1, correction=2),
+    "var_mean": lambda x: sum(torch.var_mean(x)),
 }  # fmt: skip
 SIZES = [(4, 1, 2, 5, 3, 6), (2, 1, 3), (4, 3, 1, 2), (1, 2, 3)]
 
@@ -90,3 +92,21 @@ def test_a_module_from_a_file(batches, tmp_path):
         x = torch.randn(batch, 2)
         grads = [torch.autograd.grad(one(x).pow(3).sum(), list(one.parameters())) for one in (module, loaded)]
         same(grads[1], grads[0], tolerance=1e-5)
+
+
+@pytest.mark.parametrize("operator,most", [("cumsum", 3), ("prod", 3), ("var", 3), ("cumprod", 16)])
+def test_there_are_few_of_them(operator, most):
+    """One for all sizes of which what it assumes holds; where each size has its own, autograd does the rest."""
+    function = OPERATORS[operator]
+
+    def f(x):
+        r = function(x)
+        return r * 2 if x.sum() > 100 else r
+
+    static = to_static(f)
+    for size in (3, 5, 1, 2, *range(4, 24), 5, 1, 23, 3):
+        same(gradient(static, size), gradient(f, size), tolerance=1e-5)
+    made = [one.ready.runner for one in static._dispatch.cache.all()]
+    assert all(len(one._halves) <= most for one in made) and sum(len(one._halves) for one in made) > 0
+    if most < 16:
+        assert all(one is not None for runner in made for one in runner._halves.values())
