@@ -86,6 +86,24 @@ def settings() -> list[Any]:
         return [_told(get) for get in _READ]
 
 
+_OF_CUDA = tuple(
+    get for name, get in _GETTERS.items()
+    if not name.startswith(("mkldnn", "nnpack", "cpu_", "sdp_overrideable", f"{_FLOAT32}mkldnn"))
+) + (torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled)  # fmt: skip
+
+
+def cuda_settings() -> tuple[Any, ...]:
+    """Those that decide which kernels operators launch on a CUDA device, and whether they must be deterministic."""
+    try:
+        return tuple([_hashable(get()) for get in _OF_CUDA])
+    except RuntimeError:
+        return tuple([_hashable(_told(get)) for get in _OF_CUDA])
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if type(value) is list else value
+
+
 def settled_settings() -> list[Any]:
     """As ``settings``, after PyTorch has made up its mind: on some CUDA devices the first attention changes the order
     in which its kernels are tried, which is nothing that a traced function did."""
@@ -158,5 +176,5 @@ def under_settings(wanted: Settings) -> Iterator[None]:
         put_back_settings(before)
 
 
-__all__ = ["Setting", "Settings", "changed_settings", "is_setting", "put_back_settings", "settings",
+__all__ = ["Setting", "Settings", "changed_settings", "cuda_settings", "is_setting", "put_back_settings", "settings",
            "settled_settings", "under_settings"]  # fmt: skip
