@@ -13,10 +13,11 @@ from torch import nn
 from dy2static import to_static
 from runtime import torch_internals
 from runtime.calling import report
+from runtime.executor.liveness import analyse
 from runtime.ir.parser import parse_program
 from runtime.kernels import launch, recorded
 from runtime.kernels.recorded import RecordedRun
-from runtime.kernels.runs import changing_numbers, may_be_recorded
+from runtime.kernels.runs import changing_numbers, may_be_recorded, runs
 from tests import devices
 from tests.oracle import check, copied, difference, hold_modules, paired, run, same
 from tests.runtime.kernels.host import Host
@@ -344,6 +345,17 @@ def test_what_is_recorded(host: Host, place: int) -> None:
     found = _runs(static)
     assert (len(found) == 1) == expected, found
     assert all(one.replays for one in found)
+
+
+def test_many_views_of_what_is_outside() -> None:
+    """Each is a piece of its own, however many there are."""
+    lines = [f"%v{place} : f32[2] = aten.select.int(%x, 0, {place})" for place in range(3000)]
+    results = ", ".join(f"%v{place}" for place in range(3000))
+    targets = ", ".join(f"${place}" for place in range(3000))
+    head = 'program "f" {\n  input %x : f32[3000, 2] = "x"\n  '
+    program = parse_program(head + "\n  ".join(lines) + f"\n  return ({results}) as ({targets})\n}}")
+    (found,) = runs(program.block.ops, analyse(program), frozenset(), "cpu")
+    assert found == (False, program.block.ops)
 
 
 def test_changing_numbers() -> None:
