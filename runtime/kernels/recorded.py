@@ -253,6 +253,8 @@ class RecordedRun:
 
     def _made(self, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
               kept: tuple[tuple[int, int], ...], turn: threading.Lock) -> Recording | None:  # fmt: skip
+        if any(one.numel() == 0 for one in tensors):  # PyTorch warns of a graph that launches nothing
+            return None
         there = {place for place, _ in kept}
         copied = tuple(place for place in range(len(tensors)) if place not in there)
         if not all(lies_apart(tensors[place].shape, tensors[place].stride()) for place in copied):

@@ -489,6 +489,13 @@ def test_recordings_share_memory(host: Host, monkeypatch: pytest.MonkeyPatch) ->
     assert first.replays >= 5 and second.replays >= 3
 
 
+def test_nothing_to_launch(host: Host) -> None:
+    recorded_run = RecordedRun()
+    for _ in range(6):
+        same(recorded_run(lambda x: (x + 1,), torch.ones(0)), (torch.ones(0),))
+    assert not host.recordings and not recorded_run.reason
+
+
 def test_errors_of_the_operators_are_none_of_recordings(host: Host) -> None:
     def f(x: torch.Tensor) -> tuple[torch.Tensor]:
         return (x.view(3) + 1,)
