@@ -86,10 +86,17 @@ def settings() -> list[Any]:
         return [_told(get) for get in _READ]
 
 
-_OF_CUDA = tuple(
-    get for name, get in _GETTERS.items()
-    if not name.startswith(("mkldnn", "nnpack", "cpu_", "sdp_overrideable", f"{_FLOAT32}mkldnn"))
-) + (torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled)  # fmt: skip
+_CUDA = {
+    "sdp_flash", "sdp_mem_efficient", "sdp_math", "sdp_cudnn", "sdp_math_reduced_precision", "sdp_order", "cudnn",
+    "cudnn_benchmark", "cudnn_deterministic", "cudnn_benchmark_limit", "cublas_fp16_reduced_precision",
+    "cublas_bf16_reduced_precision", "cublas_fp16_accumulation",
+}  # fmt: skip
+if f"{_FLOAT32}cuda_conv" in _GETTERS:  # where these tell what follows from the older settings, too
+    _CUDA |= {f"{_FLOAT32}cuda_matmul", f"{_FLOAT32}cuda_conv"}
+else:
+    _CUDA |= {"float32_matmul_precision", "cudnn_tf32"}
+_OF_CUDA = (torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
+            *[get for name, get in _GETTERS.items() if name in _CUDA])  # fmt: skip
 
 
 def cuda_settings() -> tuple[Any, ...]:
