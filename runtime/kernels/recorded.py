@@ -32,6 +32,8 @@ MOST_AGAIN = 4
 """How often a recording is made again because an argument that lay in one place has moved."""
 
 NO_TENSOR, SAME = -1, -2
+_turns: dict[Any, threading.Lock] = {}
+"""A stream's."""
 
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 Function = Callable[..., tuple[Any, ...]]
@@ -44,6 +46,9 @@ class Recording:
     each, as it is made of that memory."""
 
     play: Callable[[], None]
+    turn: threading.Lock
+    """Who has it records or replays: recordings of a stream share memory, so one's results are copied before another is
+    replayed."""
     kept: tuple[tuple[int, int], ...]
     copied: tuple[int, ...]
     statics: list[torch.Tensor]
@@ -82,10 +87,12 @@ class _Quick:
 
     recording: Recording
     test: Callable[..., bool]
-    modes: tuple[bool, bool]
+    modes: tuple[Any, ...]
     stream: int
     device: torch.device
     others: list[Any]
+    count: int
+    """Arguments."""
 
     @staticmethod
     def of(recording: Recording, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> _Quick | None:
@@ -93,21 +100,25 @@ class _Quick:
         stream = launch.machine.stream(tensors[0].device)
         if test is None or stream is None:
             return None
-        return _Quick(recording, test, _modes(), stream, tensors[0].device, _others(given))
+        return _Quick(recording, test, _modes(), stream, tensors[0].device, _others(given), len(given))
 
     def holds(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> bool:
-        if len(tensors) + len(self.others) != len(given) or (self.others and _others(given) != self.others):
+        if len(given) != self.count or len(tensors) + len(self.others) != self.count:
+            return False
+        if self.others and _others(given) != self.others:
             return False
         return self.test(*tensors) and _modes() == self.modes and launch.machine.stream(self.device) == self.stream
 
 
-def _modes() -> tuple[bool, bool]:
-    return torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+def _modes() -> tuple[Any, ...]:
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), *torch_internals.cuda_settings()
 
 
 def _others(given: Sequence[Any]) -> list[Any]:
-    """What is given besides tensors, so that equal ones are the same: -0.0 is not 0.0, nor True 1."""
-    return [one.hex() if type(one) is float else (type(one), one) for one in given if not isinstance(one, torch.Tensor)]
+    """What is given besides tensors, and in which places, so that equal ones are the same: -0.0 is not 0.0, nor True
+    1."""
+    return [(place, one.hex() if type(one) is float else (type(one), one))
+            for place, one in enumerate(given) if not isinstance(one, torch.Tensor)]  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -138,8 +149,7 @@ class RecordedRun:
             if self.quick is not None:
                 tensors = [one for one in given if isinstance(one, torch.Tensor)]
                 if self.quick.holds(given, tensors) and not self.quick.recording.moved(tensors):
-                    self.replays += 1
-                    return self.quick.recording.replay(tensors)
+                    return self._replay(self.quick.recording, function, given, tensors)
             kind, tensors = self._kind(given)
             if kind is None:
                 return function(*given)
@@ -155,21 +165,37 @@ class RecordedRun:
                 self.again += 1
                 del self.recordings[kind]
                 if self.again > MOST_AGAIN:
-                    self.reason = "arguments lie somewhere else in each call"
+                    self._end("arguments lie somewhere else in each call")
                     return function(*given)
                 return self._record(kind, function, given, tensors, dict(found.kept))
-            self.replays += 1
             if self.last is found:
                 self.quick = _Quick.of(found, given, tensors)
             self.last = found
-            return found.replay(tensors)
+            return self._replay(found, function, given, tensors)
         finally:
             self._lock.release()
+
+    def _replay(self, recording: Recording, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+                ) -> tuple[Any, ...]:  # fmt: skip
+        """The results, of the Operators themselves where another recording of the stream is just being replayed, by
+        another thread or below in this one's stack."""
+        if not recording.turn.acquire(blocking=False):
+            return function(*given)
+        try:
+            self.replays += 1
+            return recording.replay(tensors)
+        finally:
+            recording.turn.release()
+
+    def _end(self, reason: str) -> None:
+        """Record no more, and let go of what is recorded."""
+        self.reason = reason
+        self.recordings, self.seen, self.last, self.quick = {}, {}, None, None
 
     def _kind(self, given: Sequence[Any]) -> tuple[Any, list[torch.Tensor]]:
         """What two calls that one recording serves have in common, None where nothing may be recorded; the tensors."""
         grad = torch.is_grad_enabled()
-        found: list[Any] = [torch.is_inference_mode_enabled()]
+        found: list[Any] = [torch.is_inference_mode_enabled(), torch_internals.cuda_settings()]
         tensors: list[torch.Tensor] = []
         for one in given:
             if isinstance(one, torch.Tensor):
@@ -185,7 +211,7 @@ class RecordedRun:
                 return None, tensors
         if not tensors or any(one.device != tensors[0].device for one in tensors):
             return None, tensors
-        found.append(launch.machine.stream(tensors[0].device))
+        found += [tensors[0].device, launch.machine.stream(tensors[0].device)]
         return (None if found[-1] is None else tuple(found)), tensors
 
     def _not_yet(self, kind: Any, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor]
@@ -199,26 +225,36 @@ class RecordedRun:
             return self._record(kind, function, given, tensors, stay)
         self.seen[kind] = (count + 1, here)
         if len(self.seen) > MOST_SEEN:
-            self.reason = "sizes or numbers are others in each call"
+            self._end("sizes or numbers are others in each call")
         return function(*given)
 
     def _record(self, kind: Any, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
                 stay: dict[int, int]) -> tuple[Any, ...]:  # fmt: skip
         """A call, after which its kind is recorded, or known to be one that is not."""
         kept = tuple((place, where) for place, where in stay.items() if place not in self.moving)
-        self.recordings[kind] = None
-        try:
-            made = self._made(function, given, tensors, kept)
-        except Exception as error:  # whatever it is, the Operators are run as they are
-            self.reason = f"{type(error).__name__}: {error}".split("\n")[0]
-            made = None
-        if made is None:
+        turn = _turns.setdefault((tensors[0].device, launch.machine.stream(tensors[0].device)), threading.Lock())
+        if not turn.acquire(blocking=False):
             return function(*given)
+        self.recordings[kind] = made = None
+        why = ""
+        try:
+            made = self._made(function, given, tensors, kept, turn)
+        except Exception as error:  # whatever it is, the Operators are run as they are
+            why = f"{type(error).__name__}: {error}".split("\n")[0]
+        finally:
+            turn.release()
+        if made is None:
+            found = function(*given)  # what raises here, too, is no fault of recording
+            if why:
+                self._end(why)
+            return found
         self.recordings[kind] = made
-        return made.replay(tensors)
+        return self._replay(made, function, given, tensors)
 
     def _made(self, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
-              kept: tuple[tuple[int, int], ...]) -> Recording | None:  # fmt: skip
+              kept: tuple[tuple[int, int], ...], turn: threading.Lock) -> Recording | None:  # fmt: skip
+        if any(one.numel() == 0 for one in tensors):  # PyTorch warns of a graph that launches nothing
+            return None
         there = {place for place, _ in kept}
         copied = tuple(place for place in range(len(tensors)) if place not in there)
         if not all(lies_apart(tensors[place].shape, tensors[place].stride()) for place in copied):
@@ -274,7 +310,7 @@ class RecordedRun:
             described.append((places[storage._cdata], (one.shape, one.stride(), one.storage_offset())))
         if sum(map(_bytes, [*statics, *sources])) > MOST_BYTES:
             return None
-        return Recording(play, kept, copied, statics, sources, tuple(described))
+        return Recording(play, turn, kept, copied, statics, sources, tuple(described))
 
 
 def _bytes(tensor: torch.Tensor) -> int:

@@ -9,7 +9,7 @@ next, as the index of a loop does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
@@ -34,6 +34,8 @@ _WAITING = frozenset({
     "aten._unique2", "aten._pack_padded_sequence", "aten._pad_packed_sequence", "aten.det", "aten.logdet",
     "aten.slogdet", "aten.inverse", "aten.pinverse", "aten.cholesky", "aten.svd", "aten.qr", "aten.lu_solve",
     "aten.triangular_solve", "aten.matrix_exp", "aten.matrix_power", "aten.quantile", "aten.nanquantile",
+    "aten.cholesky_solve", "aten._cholesky_solve_helper", "aten.cholesky_inverse", "aten.geqrf", "aten.orgqr",
+    "aten.ormqr", "aten.lu_unpack", "aten._lu_with_info",
     "aten.multi_margin_loss", "aten.index_put", "aten._index_put_impl", "aten.one_hot",
 })  # fmt: skip
 """Operators of PyTorch's that may wait for the device, or copy between it and the host."""
@@ -139,21 +141,31 @@ def runs(ops: Sequence[Operator], live: Liveness, changing: frozenset[Variable],
 
 def _without_outer_views(run: list[Operator], live: Liveness) -> Iterator[list[Operator]]:
     """A run in pieces, so that no result of a piece may be memory that it was given."""
-    dead = {var for op in run for var in (*live.dying[id(op)], *live.unread[id(op)])}
+    died = {var: place for place, op in enumerate(run) for var in (*live.dying[id(op)], *live.unread[id(op)])}
+    waiting = [(0, len(run))]
+    while waiting:
+        start, end = waiting.pop()
+        place = _outer_view(run, start, end, died)
+        if place is not None and end - start > 1:
+            waiting += [(place + 1, end), (place, place + 1), (start, place)]  # more is alive after what ends earlier
+        elif start < end:
+            yield run[start:end]
+
+
+def _outer_view(run: Sequence[Operator], start: int, end: int, died: Mapping[Variable, int]) -> int | None:
+    """The first Operator of a piece whose result may be memory of what is not made in the piece, and is alive after
+    it. died: where values are no more."""
     made: set[Variable] = set()
     outer: set[Variable] = set()
-    for place, op in enumerate(run):
+    for place in range(start, end):
+        op = run[place]
         bases = leaves(op.args) if op.name in _OURS else definition_of(op.name).views(op)
         if any(var in outer or var not in made for var in bases):
-            if any(out not in dead for out in op.outputs):
-                yield from _without_outer_views(run[:place], live)  # what is alive after it is more than before
-                yield [op]
-                yield from _without_outer_views(run[place + 1 :], live)
-                return
+            if any(died.get(out, end) >= end for out in op.outputs):
+                return place
             outer.update(op.outputs)
         made.update(op.outputs)
-    if run:
-        yield run
+    return None
 
 
 __all__ = ["LEAST", "changing_numbers", "computes", "may_be_recorded", "runs"]

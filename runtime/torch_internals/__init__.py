@@ -175,6 +175,7 @@ from runtime.torch_internals.schemas import (
 from runtime.torch_internals.settings import (
     Settings,
     changed_settings,
+    cuda_settings,
     is_setting,
     put_back_settings,
     settings,
@@ -212,6 +213,7 @@ __all__ = [
     "PARAMETER",
     "PLAIN_APPLY", "apply_takes_keywords",
     "cpu_library",
+    "cuda_settings",
     "hooks_hear_gradients_only",
     "is_plain_cuda_memory",
     "is_plain_memory",
@@ -261,6 +263,7 @@ __all__ = [
     "contiguity",
     "copy_all",
     "cpu_library",
+    "cuda_settings",
     "default_device",
     "device_of",
     "dispatches_itself",

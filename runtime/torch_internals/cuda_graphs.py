@@ -61,13 +61,28 @@ def record_cuda(function: Callable[..., tuple[Any, ...]], arguments: Sequence[An
 def _recorded(function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], stream: Any, memory: Any
               ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
     graph: Any = torch.cuda.CUDAGraph()
-    with torch.cuda.stream(stream):
-        graph.capture_begin(pool=memory, capture_error_mode="thread_local")
-        try:
-            results = function(*arguments)
-        finally:
-            graph.capture_end()
+    ended = False
+    try:
+        with torch.cuda.stream(stream):
+            graph.capture_begin(pool=memory, capture_error_mode="thread_local")
+            try:
+                results = function(*arguments)
+            finally:
+                graph.capture_end()
+                ended = True
+    finally:
+        if not ended:
+            _give_up(graph, stream, memory)
     return graph, results
+
+
+def _give_up(graph: Any, stream: Any, memory: Any) -> None:
+    """Tell PyTorch's allocator that a graph whose end failed, as after a wait for the device, is not recorded any more:
+    else it never frees what is cached. It may ask the graph, which therefore lasts."""
+    _lasting.append(graph)
+    if memory is not None:
+        with contextlib.suppress(Exception):
+            torch._C._cuda_endAllocateToPool(stream.device_index, memory)
 
 
 __all__ = ["copy_all", "record_cuda", "stream_to_record"]

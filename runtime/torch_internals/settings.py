@@ -86,6 +86,31 @@ def settings() -> list[Any]:
         return [_told(get) for get in _READ]
 
 
+_CUDA = {
+    "sdp_flash", "sdp_mem_efficient", "sdp_math", "sdp_cudnn", "sdp_math_reduced_precision", "sdp_order", "cudnn",
+    "cudnn_benchmark", "cudnn_deterministic", "cudnn_benchmark_limit", "cublas_fp16_reduced_precision",
+    "cublas_bf16_reduced_precision", "cublas_fp16_accumulation",
+}  # fmt: skip
+if f"{_FLOAT32}cuda_conv" in _GETTERS:  # where these tell what follows from the older settings, too
+    _CUDA |= {f"{_FLOAT32}cuda_matmul", f"{_FLOAT32}cuda_conv"}
+else:
+    _CUDA |= {"float32_matmul_precision", "cudnn_tf32"}
+_OF_CUDA = (torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
+            *[get for name, get in _GETTERS.items() if name in _CUDA])  # fmt: skip
+
+
+def cuda_settings() -> tuple[Any, ...]:
+    """Those that decide which kernels operators launch on a CUDA device, and whether they must be deterministic."""
+    try:
+        return tuple([_hashable(get()) for get in _OF_CUDA])
+    except RuntimeError:
+        return tuple([_hashable(_told(get)) for get in _OF_CUDA])
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if type(value) is list else value
+
+
 def settled_settings() -> list[Any]:
     """As ``settings``, after PyTorch has made up its mind: on some CUDA devices the first attention changes the order
     in which its kernels are tried, which is nothing that a traced function did."""
@@ -158,5 +183,5 @@ def under_settings(wanted: Settings) -> Iterator[None]:
         put_back_settings(before)
 
 
-__all__ = ["Setting", "Settings", "changed_settings", "is_setting", "put_back_settings", "settings",
+__all__ = ["Setting", "Settings", "changed_settings", "cuda_settings", "is_setting", "put_back_settings", "settings",
            "settled_settings", "under_settings"]  # fmt: skip

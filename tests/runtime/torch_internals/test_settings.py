@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+
+from runtime import torch_internals
 
 settings = importlib.import_module("runtime.torch_internals.settings")  # a function has its name, too
 
@@ -23,3 +27,42 @@ def test_the_first_attention_comes_before_they_are_read(monkeypatch: pytest.Monk
         assert settings.settled_settings() == ["read"]
     assert len(asked) == 1
     settings._first_attention.cache_clear()
+
+
+@pytest.mark.parametrize("change", [
+    lambda: torch.use_deterministic_algorithms(True),
+    lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+    lambda: torch.set_float32_matmul_precision("high"),
+    lambda: setattr(torch.backends.cuda.matmul, "allow_tf32", True),
+    lambda: setattr(torch.backends.cudnn, "allow_tf32", False),
+    lambda: setattr(torch.backends.cuda.matmul, "allow_fp16_reduced_precision_reduction", False),
+    lambda: setattr(torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", False),
+    lambda: setattr(torch.backends.cudnn, "deterministic", True),
+    lambda: setattr(torch.backends.cudnn, "benchmark", True),
+    lambda: setattr(torch.backends.cudnn, "enabled", False),
+    lambda: torch.backends.cuda.enable_flash_sdp(False),
+    lambda: torch.backends.cuda.enable_mem_efficient_sdp(False),
+    lambda: torch.backends.cuda.enable_math_sdp(False),
+    lambda: torch.backends.cuda.enable_cudnn_sdp(False),
+])  # fmt: skip
+def test_what_chooses_kernels_of_cuda(change: Callable[[], Any]) -> None:
+    before, all_before = torch_internals.cuda_settings(), torch_internals.settings()
+    try:
+        change()
+        assert torch_internals.cuda_settings() != before
+        assert hash(torch_internals.cuda_settings())
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch_internals.put_back_settings(all_before)
+    assert torch_internals.cuda_settings() == before
+
+
+@pytest.mark.skipif(not hasattr(torch._C, "_get_fp32_precision_getter"), reason="of newer versions of PyTorch")
+@pytest.mark.parametrize("backend, of", [("generic", "all"), ("cuda", "all"), ("cuda", "matmul"), ("cuda", "conv")])
+def test_what_newer_settings_choose(backend: str, of: str) -> None:
+    before, all_before = torch_internals.cuda_settings(), torch_internals.settings()
+    try:
+        torch._C._set_fp32_precision_setter(backend, of, "ieee" if of == "conv" else "tf32")
+        assert torch_internals.cuda_settings() != before
+    finally:
+        torch_internals.put_back_settings(all_before)
