@@ -119,7 +119,7 @@ class Dispatch:
             return fallback.run(args, kwargs)
         failure: Exception | None = None
         try:
-            found = self.cache.get(key, arguments, dynamic, self.trace, may_open=True)
+            found = self.cache.get(key, arguments, dynamic, self.trace, may_open=True, may_fail=True)
         except (ConversionError, TraceError) as error:
             self._refuse(key, error)
         except Exception as error:  # eager raises it as well, and leaves what it did before that
@@ -146,7 +146,7 @@ class Dispatch:
             key = self._subject.key(row)
             try:
                 if not self._fallback.refused(key):
-                    found = self.cache.get(key, row, dynamic, self.trace)
+                    found = self.cache.get(key, row, dynamic, self.trace, may_fail=not self._whole)
             except (ConversionError, TraceError) as error:
                 if self._whole:
                     raise
@@ -165,6 +165,7 @@ class Dispatch:
             return run()
         except Exception as error:
             if not found.is_silent or found.failures >= TRUSTED_AFTER:
+                found.use()
                 if isinstance(error, Dy2StaticError):  # too late for this call
                     self._close(found)
                 raise
@@ -208,7 +209,9 @@ class Dispatch:
         return found.streams.keep(opened[index] for index, _ in found.traced.generators)
 
     def _refuse(self, key: Key, error: Exception) -> None:
-        """Calls of this kind run as plain Python from now on."""
+        """Calls of this kind run as plain Python from now on, or this one if that says nothing of others."""
+        if isinstance(error, Dy2StaticError) and error.for_now and self._fallback.verdicts.may_wait():
+            return
         self.shortcuts = ()
         self._fallback.refuse(key, error)
 

@@ -47,6 +47,8 @@ class OpenArguments:
     """Values that were seen changing."""
     closed: dict[Key, set[Which]] = field(default_factory=dict)
     """By kind of call: those of them that a Program needs as constants."""
+    without: dict[Key, list[tuple[dict[Path, Any], dict[Path, tuple[Any, int]]]]] = field(default_factory=dict)
+    """By kind of call: plain values, and lengths of lists, of the last calls that got no Program though others may."""
     apart: frozenset[type] = frozenset()
     """Dataclasses of which calls were given one instance after another: they are taken apart, as those with tensors
     are."""
@@ -54,16 +56,17 @@ class OpenArguments:
     def of_next(self, kind: Key, arguments: Arguments, programs: Iterable[Specialization]) -> frozenset[Which]:
         """What is to be open in the next Program of a kind; ``programs`` are those that there are, of any kind."""
         alike = [one for one in programs if one.kind == kind]
+        before = [*((one.plain, one.lengths) for one in alike), *self.without.get(kind, ())]
         present: set[Which] = set()
         for path, value in open_values.plain_values(arguments).items():
             which = (path, open_values.kind_of(value))
             present.add(which)
-            values = {value_key(one.plain[path]) for one in alike if path in one.plain} | {value_key(value)}
+            values = {value_key(plain[path]) for plain, _ in before if path in plain} | {value_key(value)}
             if open_values.is_open_at_once(which) or len(values) > FIXED:
                 self.changing.add(which)
         for path, (what, length) in open_lists.lengths(arguments).items():
             present.add((path, what))
-            lengths = {one.lengths[path] for one in alike if path in one.lengths} | {(what, length)}
+            lengths = {known[path] for _, known in before if path in known} | {(what, length)}
             if len(lengths) > FIXED:
                 self.changing.add((path, what))
         found = (self.changing & present) - self.closed.get(kind, set())
@@ -71,6 +74,12 @@ class OpenArguments:
             self.close(kind, found)
             return frozenset()
         return frozenset(found)
+
+    def note_without(self, kind: Key, arguments: Arguments) -> None:
+        """A call got no Program, for no reason that holds for others of its kind."""
+        some = self.without.setdefault(kind, [])
+        some.append((open_values.plain_values(arguments), open_lists.lengths(arguments)))
+        del some[:-FIXED]
 
     def close(self, kind: Key, which: Iterable[Which]) -> None:
         """Have constants in place of some values, in calls of a kind."""

@@ -23,9 +23,11 @@ from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
 from runtime.calling.callee import loose_results
+from runtime.errors import Dy2StaticError
 from runtime.ir import ArrayType
 from runtime.passes import BuildStrategy
-from runtime.tracer.ambient.one_call import one_call
+from runtime.tracer.ambient import one_call
+from runtime.tracer.ambient.one_call import Trial
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
@@ -40,6 +42,8 @@ RETRACES = 3
 """So many traces for one place give a warning."""
 FIXED_NUMBERS = 2
 """A plain number outside the arguments that changed so often is an input of the next Program."""
+POSTPONED = 8
+"""So many trials of Programs that leave more open may end as a cache does not hold something yet."""
 TRIED_ALONE = 8
 """So many values among the arguments are tried as inputs one by one, where not all of them can be."""
 
@@ -83,6 +87,8 @@ class ProgramCache:
     """Which values among the arguments were seen changing."""
     _ways: tuple[frozenset[Which], ...] = ()
     """Which values are open in the Programs that there are."""
+    _postponed: int = 0
+    """How many trials ended as they came to what cannot be undone."""
     _warned: bool = False
     _failed: Counter[str] = field(default_factory=Counter)
     """How often each guard, by description, was the reason for a trace."""
@@ -107,17 +113,19 @@ class ProgramCache:
         return None
 
     def get(
-        self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace, may_open: bool = False
+        self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace, may_open: bool = False,
+        may_fail: bool = False,
     ) -> Specialization:
         """The Program that fits the call, traced now if there is none. ``asked``: dimensions the user left open;
-        ``may_open``: whether plain values among the arguments that change may be inputs of the Program.
+        ``may_open``: whether plain values among the arguments that change may be inputs of the Program; ``may_fail``:
+        whether plain Python runs where there is none.
 
         Errors raised: whatever tracing raises; nothing of the failed trace stays.
         """
         found = self.find(key, arguments, may_open)
         if found is not None:
             return found
-        with trace_lock, faults.guarded(), one_call():
+        with trace_lock, faults.guarded(), one_call.one_call(may_fail):
             found = self.find(key, arguments, may_open)
             if found is None:
                 kind = kind_of(key, arguments)
@@ -128,7 +136,12 @@ class ProgramCache:
                 why = self._why_again(key_given, given)
                 with logs.tracing(self.name, lambda: self._reason(key, kind, arguments)) as made, \
                         torch_internals.undisturbed():  # fmt: skip
-                    found = self._make_open(key, kind, arguments, which, asked, trace)
+                    try:
+                        found = self._make_open(key, kind, arguments, which, asked, trace)
+                    except Dy2StaticError as error:
+                        if error.for_now:
+                            self.open.note_without(kind, arguments)
+                        raise
                     found.kind = kind
                     made(found.traced.program)
                 self._add(found, arguments)
@@ -171,16 +184,22 @@ class ProgramCache:
         self, key: Key, kind: Key, arguments: Arguments, which: frozenset[Which], asked: Dynamic, trace: Trace
     ) -> Specialization:
         """A Program with some plain values open, or with as many of them as can be; which cannot is remembered."""
-        made = self._attempt(key, arguments, which, asked, trace) if which else None
-        if made is None and len(which) > 1:
-            for one in sorted(which, key=repr)[:TRIED_ALONE]:
-                now = (made.open if made is not None else frozenset()) | {one}
-                made = self._attempt(key, arguments, now, asked, trace) or made
+        with one_call.trying() as trial:
+            made = self._attempt(key, arguments, which, asked, trace) if which else None
+            if made is None and len(which) > 1 and not trial.postponed:
+                for one in sorted(which, key=repr)[:TRIED_ALONE]:
+                    now = (made.open if made is not None else frozenset()) | {one}
+                    made = self._attempt(key, arguments, now, asked, trace) or made
         if made is None:
             made = self._make(key, arguments, asked, trace)
-        if which - made.open:
+        if which - made.open and self._shows(trial):
             self.open.close(kind, which - made.open)
         return made
+
+    def _shows(self, trial: Trial) -> bool:
+        """Whether a trial's end says something of the calls to come, and not of what caches held at this one."""
+        self._postponed += trial.postponed
+        return not trial.postponed or self._postponed > POSTPONED
 
     def _attempt(
         self, key: Key, arguments: Arguments, which: frozenset[Which], asked: Dynamic, trace: Trace
@@ -269,6 +288,7 @@ class ProgramCache:
         eager = self.eager_autograd or any(isinstance(one.var.type, ArrayType) for one in traced.program.inputs)
         options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy)
         made.ready = LiveCallee(traced, options)
+        made.ready.uses_first = not (self.in_pieces or arguments.opened)  # plain Python, or another Program, repeats it
         if self.in_pieces and not self.eager_autograd:
             made.ready.callee.loose = loose_results(traced.program)
         return made
@@ -280,13 +300,15 @@ class ProgramCache:
             return trace(arguments, dynamic, some, _less(dynamic, asked))
 
         lists = {place for place in varying if place.kind == "added"}
-        for some in filter(None, dict.fromkeys((varying, varying - lists))):
-            with contextlib.suppress(Exception):  # they may be needed as plain numbers, or what lists hold, after all
-                made = self._trace_with(arguments, dynamic, asked, functools.partial(with_some, some))
-                self._constant |= lists - {effect.place for effect in made[0].effects}
-                return made
+        with one_call.trying() as trial:
+            for some in filter(None, dict.fromkeys((varying, varying - lists))):
+                with contextlib.suppress(Exception):  # they may be needed as plain numbers, or what lists hold
+                    made = self._trace_with(arguments, dynamic, asked, functools.partial(with_some, some))
+                    self._constant |= lists - {effect.place for effect in made[0].effects}
+                    return made
         found = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
-        self._constant |= varying
+        if self._shows(trial):
+            self._constant |= varying
         return found
 
     def _trace_with(
@@ -295,10 +317,11 @@ class ProgramCache:
         wanted = {label: dims & asked[label] for label, dims in dynamic.items() if dims & asked.get(label, frozenset())}
         if dynamic == wanted:
             return trace(arguments, dynamic), dynamic
-        with contextlib.suppress(Exception):  # sizes were left open only because they varied: fixed ones may work
-            return trace(arguments, dynamic), dynamic
+        with one_call.trying() as trial, contextlib.suppress(Exception):
+            return trace(arguments, dynamic), dynamic  # left open only because they varied: fixed ones may work
         traced = trace(arguments, wanted)
-        self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
+        if self._shows(trial):
+            self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
         return traced, wanted
 
     def _fix(self, dims: Dynamic) -> None:

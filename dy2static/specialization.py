@@ -103,6 +103,11 @@ class Specialization:
         assert self.ready is not None
         return self.ready.call(self.opened(arguments), self.tensors())
 
+    def use(self) -> None:
+        """Use what caches hold, as a run does that is not done again."""
+        assert self.ready is not None
+        self.ready.use()
+
     def opened(self, arguments: Arguments) -> Arguments:
         """The arguments of a call that it fits, as its Program takes them."""
         if not self.open:
@@ -190,8 +195,6 @@ class Specialization:
         inside = [pair for guard in changed for pair in guard.numbers]
         places += [place for place, number in inside
                    if can_be_fact(place.get(), type(number)) and not same_plain(place.get(), number)]  # fmt: skip
-        if self.traced.uses:  # a trace that is given up would count what caches were asked
-            return places
         return places + [place for place, length in self.traced.adding if len(place.owner) != length]
 
     def _reached_otherwise(self, arguments: Arguments) -> bool:

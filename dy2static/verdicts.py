@@ -70,6 +70,8 @@ class Verdicts:
     spent: Reason | None = None
     """Why nothing is traced until Programs that there are have answered more calls."""
     failures: int = 0
+    waits: int = 0
+    """Calls that ran as plain Python as a cache did not hold something yet."""
     traces: int = 0
     hits: int = 0
     """Calls answered by Programs."""
@@ -91,6 +93,11 @@ class Verdicts:
 
     def _allowed(self, first: int, first_of_part: int) -> int:
         return (first_of_part if self.of_part else first) + max(self.hits - self.traces, 0) // CALLS
+
+    def may_wait(self) -> bool:
+        """Whether a call that runs as plain Python for now says nothing of those that come."""
+        self.waits += 1
+        return self.waits <= self._allowed(FAILURES, PART_FAILURES)
 
     def refuse(self, key: Key, reason: Reason, final: bool = False) -> None:
         """Calls of this kind run as plain Python from now on; all that have no Program, if it is ``final``."""

@@ -15,6 +15,8 @@ class Dy2StaticError(Exception):
     """
 
     code = "D2S000"
+    for_now = False
+    """Whether it holds for the call at hand only: the next one like it may fare better."""
 
     def __init__(self, summary: str, *, hint: str = "", location: Location | None = None, code: str = "") -> None:
         self.summary = summary

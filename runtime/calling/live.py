@@ -22,8 +22,9 @@ class LiveCallee:
             traced.program, runner, traced.classes, traced.views, traced.same, traced.effects, traced.kept
         )
         self.runner = runner
+        self.uses_first = True
+        """Whether a run uses what caches hold before it does anything else, as nobody repeats one that raises."""
         self._exchange = Exchange(traced.generators) if traced.generators else None
-        self._ran = False
 
     @property
     def only_results(self) -> bool:
@@ -34,10 +35,22 @@ class LiveCallee:
     def call(self, arguments: Arguments, params: Sequence[Any] | None = None) -> Any:
         """Run the Program on a call's arguments. ``params``: the live tensors, where the caller has them already."""
         traced = self.traced
-        if self._ran:  # the trace itself was the first
-            for use in traced.uses:
-                use()
-        self._ran = True
+        if not traced.uses:
+            return self._run(arguments, params)
+        if self.uses_first:
+            self.use()
+            return self._run(arguments, params)
+        result = self._run(arguments, params)
+        self.use()
+        return result
+
+    def use(self) -> None:
+        """Use what caches hold, as the calls of cached functions in a run do."""
+        for use in self.traced.uses:
+            use()
+
+    def _run(self, arguments: Arguments, params: Sequence[Any] | None) -> Any:
+        traced = self.traced
         params = traced.parameters() if params is None else params
         inputs = traced.inputs(arguments)
         if self._exchange is None:

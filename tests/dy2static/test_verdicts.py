@@ -37,6 +37,13 @@ def test_failures_are_counted() -> None:
         assert verdicts.may_trace() and verdicts.of_part is of_part and verdicts.reasons() == []
 
 
+def test_calls_that_wait_are_counted_apart() -> None:
+    for of_part, least in ((False, FAILURES), (True, PART_FAILURES)):
+        verdicts = Verdicts(of_part)
+        assert [verdicts.may_wait() for _ in range(least + 1)] == [True] * least + [False]
+        assert verdicts.may_trace() and verdicts.reasons() == []
+
+
 def test_programs_are_counted() -> None:
     for of_part, least in ((False, TRACES), (True, PART_TRACES)):
         verdicts = Verdicts(of_part)

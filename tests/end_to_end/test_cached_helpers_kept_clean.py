@@ -171,6 +171,25 @@ def test_a_helper_that_reads_what_was_stored_leaves_the_cache_alone(where):
     HELD.clear()
 
 
+def test_a_helper_of_a_helper_that_reads_what_was_stored_leaves_the_cache_alone():
+    @functools.cache
+    def inner(n):
+        return 0 if CONFIG.scale is None else CONFIG.scale * n
+
+    @functools.cache
+    def outer(n):
+        return n + (inner(n) is None)
+
+    def function(x):
+        CONFIG.scale = x * 2
+        n = outer(2)
+        CONFIG.scale = None
+        return x * n
+
+    assert torch.equal(to_static(function)(X), X * 2)
+    assert outer.cache_info().currsize == inner.cache_info().currsize == 0
+
+
 def test_a_logger_that_is_silent_reports_nothing_on_a_path(caplog):
     logger = logging.getLogger("cached_helper")
     logger.setLevel(logging.WARNING)

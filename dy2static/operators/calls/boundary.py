@@ -169,8 +169,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if policy.is_torch(f):
         asked_methods.require_modules(session, f, values)
         values = [value for value in values if not isinstance(value, torch.nn.Module)]  # see ``module_calls``
-    if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)) and not hasattr(
-            type(f), "cache_parameters"):  # fmt: skip
+    if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)):
         values.append(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
@@ -296,6 +295,11 @@ def require_none(
             "holds one or reads one, and would not see its items",
             hint="Read the items in converted code: by index or slice, in a for loop, with len(), torch.stack or "
             "torch.cat.", code="D2S253")
+
+
+def may_see(session: Session, f: Any, values: Iterable[Any]) -> bool:
+    """Whether a function that is run as it is may come to a list that grew, or to what only some paths set."""
+    return _is_needed(session) and reached([f, *values], is_stand_in, True, _code_of(f, Takes.NOTHING)) is not None
 
 
 def holds_stand_in(value: Any) -> bool:

@@ -1,7 +1,8 @@
 """Functions under ``functools.cache`` and ``lru_cache`` inside a trace.
 
     mask(5)     a hit gives the cached object; a miss runs the function once, outside the trace, and caches the result.
-                Runs of the Program rest on the cache holding that very object, and use it as eager does.
+                Runs of the Program rest on the cache holding that very object, and use it as eager does. A trace that
+                may be given up runs nothing: another one, or plain Python, would find it done.
     mask(n)     with a value of the trace, or on a path that only some inputs take, the function is traced: nothing is
                 cached, so it must do nothing but compute.
 """
@@ -13,21 +14,24 @@ import gc
 import logging
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import traced
 from dy2static.operators.provenance.host_random import watched_draws
 from dy2static.operators.provenance.provenance import adopt, holds_traced, is_external, memo
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.reached import reaches
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.ir import Operator
+from runtime.errors import TraceError
+from runtime.ir import Location, Operator
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import one_call, state
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -44,6 +48,8 @@ CACHED: Any = type(functools.lru_cache(lambda: None))
 """The class of what ``functools.lru_cache`` makes."""
 
 _NOTHING = object()
+_RAISED = "a function whose results are cached raised an exception"
+_CHANGES = "a function whose results are cached changes what the converted function changes"
 _RAISING = ("assert", "raise")
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _OURS = ("dy2static", "runtime")
@@ -51,10 +57,17 @@ _DEPTH = 8
 
 
 def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``f(*args, **kwargs)`` of a cached function."""
-    inside = is_generated_file(getattr(getattr(f.__wrapped__, "__code__", None), "co_filename", ""))
+    """``f(*args, **kwargs)`` of a cached function.
+
+    Raises:
+        TraceError: D2S276, if it cannot be told what the cache would give and count.
+    """
+    inside = _is_made_inside(f)
     args = tuple(map(_as_called, args))
     kwargs = {name: _as_called(arg) for name, arg in kwargs.items()}
+    if inside:
+        boundary.require(session, f, args, kwargs)
+    asked_methods.require_hashed(session, f"{_name(f)}()", (*args, *kwargs.values()))
     if any(map(_of_trace(session), (*args, *kwargs.values()))):
         return _traced(session, f, args, kwargs, inside)
     if not on_main_path(session):
@@ -70,10 +83,60 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     found = peek(f, args, kwargs)
     if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
         return _traced(session, f, args, kwargs, inside)
-    what = id(f), _identity(session, args), tuple((name, _identity(session, arg)) for name, arg in kwargs.items())
-    value = _once(session, what, lambda: _really(session, f, args, kwargs, found is _NOTHING))
-    session.call.uses.append(functools.partial(f, *args, **kwargs))
-    return _rest_on(session, f, args, kwargs, value)
+    return _rest_on(session, f, args, kwargs, _used(session, f, args, kwargs, found))
+
+
+def _used(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], found: Any) -> Any:
+    """What the cache gives where each run comes; the first run counts a hit, unless the trace had to."""
+    what = _identity(session, args), tuple((name, _identity(session, arg)) for name, arg in kwargs.items())
+    use = one_call.Use(f, what, functools.partial(f, *args, **kwargs))
+    deeds = memo(session).deeds
+    done = one_call.find(deeds, f, what)
+    if done is None and found is _NOTHING:
+        _require_last(session, f"{_name(f)}() is called with arguments that its cache does not hold")
+        _require_its_own(session, f, args, kwargs)
+        boundary.require(session, f.__wrapped__, args, kwargs)
+        _require_in_turn(session, f)
+        _count(session)
+        found = one_call.once(deeds, f, what, functools.partial(_missed, session, f, args, kwargs), use)
+        use.done = True
+    elif done is not None:
+        if done.error is not None:
+            session.once(_RAISED)
+        found, use.done = done.give(), True
+    session.call.uses.append(use)
+    return found
+
+
+def _count(session: Session, f: Any = None) -> None:
+    """Have the caches (or one) count what they were asked so far."""
+    for use in session.call.uses:
+        if not use.done and (f is None or use.owner is f):
+            _require_in_turn(session, use.owner)
+            with outside(session):
+                one_call.did(memo(session).deeds, use)
+
+
+def _require_in_turn(session: Session, f: Any) -> None:
+    """Refuse what an earlier trace for this call has passed over: a cache that drops results counts in turn."""
+    if f.cache_parameters()["maxsize"] and one_call.has_more(memo(session).deeds, f):
+        raise session.error(
+            f"{_name(f)}, whose cache drops results, is called in another order than in "
+            "an earlier attempt to trace this call", code="D2S276", hint="Call it once before, outside.")
+
+
+def _require_last(session: Session, why: str) -> None:
+    """End a trace for which another one, or plain Python, may stand in at this call: what is done now stays done.
+
+    Raises:
+        TraceError: D2S278.
+    """
+    if one_call.is_tried():
+        one_call.postpone()
+        error = session.error(f"{why}, and the trace may be given up: what is done now would be done again",
+                              code="D2S278", hint="Call it once before, outside.")
+        error.for_now = True
+        raise error
 
 
 def is_users_cache(f: Any) -> bool:
@@ -91,7 +154,7 @@ def on_main_path(session: Session) -> bool:
     return session.scope.parent is None and len(session.journal.frames) == 1
 
 
-def ask(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ask(session: Session, cached: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``cached.cache_info()`` or ``cache_clear()``: another answer, or something to do, at each call.
 
     Raises:
@@ -101,26 +164,33 @@ def ask(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         raise session.error(
             f"{f.__name__}() of a cached function on a path that only some inputs take", code="D2S276",
             hint="Call it before the branch or loop, or outside the converted function.")
-    memo(session).asked_caches.add(id(f.__self__))
-    _require_counted(session, f.__self__)
+    memo(session).asked_caches.add(id(cached))
+    _require_counted(session, cached)
     session.once(f"{f.__name__}() of a cached function is called")
-    return _once(session, (id(f.__self__), f.__name__), lambda: f(*args, **kwargs))
+    act = functools.partial(f, *args, **kwargs)
+    if _is_made_inside(cached):
+        return act()
+    _require_last(session, f"{f.__name__}() of a cached function is called")
+    _count(session, cached)
+    return one_call.once(memo(session).deeds, cached, f.__name__, act, is_question=True)
 
 
-def _once(session: Session, what: Any, act: Callable[[], Any]) -> Any:
-    """What a cache counts, once for a call however often that is traced."""
-    known = memo(session)
-    known.caches_asked += 1
-    return one_call.once(known.caches_asked - 1, what, act)
+def _is_made_inside(f: Any) -> bool:
+    """Whether the converted function made it, so that its cache lives as long as the call."""
+    return is_generated_file(getattr(getattr(f.__wrapped__, "__code__", None), "co_filename", ""))
 
 
 def _require_counted(session: Session, f: Any) -> None:
     """Refuse a question to a cache some of whose uses it does not count: those of one path, or with traced values."""
     if id(f) in memo(session).asked_caches and id(f) in memo(session).uncounted_caches:
         raise session.error(
-            f"a cache is asked what it holds, and {f.__qualname__} is also called with values "
+            f"a cache is asked what it holds, and {_name(f)} is also called with values "
             "of the Program, or where only some inputs come: its cache does not count that", code="D2S276",
             hint="Ask outside the converted function.")
+
+
+def _name(f: Any) -> str:
+    return str(unasked(f, "__qualname__", "a function"))
 
 
 # -- what a cache holds
@@ -231,28 +301,37 @@ def really(session: Session, function: Any, *args: Any, **kwargs: Any) -> Any:
             value = function(*args, **kwargs)
             drew = any(not torch.equal(a, b) for a, b in zip(random, torch_internals.rng_state()))
     except Exception:
-        session.once("a function whose results are cached raised an exception")
+        session.once(_RAISED)
         raise
     if drew and any(definition(op.name).random for op in session.program.block.walk()):
         raise session.error(
             "a function whose results are cached draws random numbers, after the function that calls it did",
             code="D2S276", hint="Call it once before, outside.")
     if any(_differs(place, old) for place, old in content.items()):
-        session.once("a function whose results are cached changes what the converted function changes")
+        session.once(_CHANGES)
     return value
 
 
-def _really(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], missing: bool) -> Any:
-    if missing:
-        value = really(session, f, *args, **kwargs)
-        if _of_trace(session)(value):
-            f.cache_clear()  # a value of the trace must not be found by the next one
-            raise session.error(
-                f"{f.__qualname__} is cached and gives a value that the converted function stored", code="D2S276",
-                hint="Take the cache away, or give it the value as an argument.")
-        return value
-    with outside(session):
-        return f(*args, **kwargs)
+def _missed(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    one_call.note_unrepeatable(functools.partial(_unrepeatable, session, f, session.location()))
+    value = really(session, f, *args, **kwargs)
+    if _of_trace(session)(value):
+        f.cache_clear()  # a value of the trace must not be found by the next one
+        raise session.error(
+            f"{_name(f)} is cached and gives a value that the converted function stored", code="D2S276",
+            hint="Take the cache away, or give it the value as an argument.")
+    return value
+
+
+def _unrepeatable(session: Session, f: Any, location: Location | None) -> Exception | None:
+    """What to say where the trace has to begin again, and would see what a function did whose result it cached."""
+    own = ("cached", "cached content")
+    same = all(guard.once or key[0] in own or guard.holds() for key, guard in session.guards.copy().items())
+    if same and ("once", _CHANGES) not in session.guards:
+        return None
+    return TraceError(
+        f"{_name(f)} is cached and was run, as its cache did not hold what is asked for; the trace has to begin again, "
+        "and what it reads is another by that", code="D2S276", hint="Call it once before, outside.", location=location)
 
 
 def _differs(place: Place, old: Any) -> bool:
@@ -270,7 +349,7 @@ def _flat(values: list[Any]) -> list[Any]:
 def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
     """Guard that the cache holds this very value."""
     key = ("cached", id(f), functools._make_key(args, kwargs, typed=True))
-    name = unasked(f, "__qualname__", "a function")
+    name = _name(f)
     before = session.call.cached.setdefault(key, value)
     if before is not value:
         session.once(f"the cache of {name} did not keep a result for the length of a call")
@@ -294,6 +373,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     for one in walk((*args, *kwargs.values()), lambda value: value if type(value) is tuple else (), _DEPTH):
         if type(one).__hash__ is None:
             hash(one)  # raises what a cache raises
+    _require_its_own(session, f, args, kwargs)
     _note_uncounted(session, f)
     known: dict[Any, _Traced] = memo(session).traced_caches
     named = tuple((name, _identity(session, value)) for name, value in kwargs.items())
@@ -305,7 +385,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     held = {place: place.get() for place in frame}
     count, before = len(session.scope.block.ops), session.storages.snapshot().made
     value = traced(session, f.__wrapped__, args, kwargs)
-    _require_pure(session, unasked(f, "__qualname__", "a function"), count, held)
+    _require_pure(session, _name(f), count, held)
     made = _Traced(f, scopes[0], value, (*args, *kwargs.values()), before, session.storages.snapshot())
     others = [one for one in known.values() if one.function is f]
     may_be_found = bool(others) or not inside or f.cache_info().currsize > 0
@@ -331,6 +411,18 @@ class _Traced:
     """What all memory held then."""
 
 
+def _require_its_own(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a function that comes to what this very run has in a list: the next call would get what it gave now.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    if boundary.may_see(session, f.__wrapped__, (*args, *kwargs.values())):
+        raise session.error(
+            f"{_name(f)} is cached, and comes to a list or dict of which only the run knows what is in it: the cache "
+            "would keep what it gave", code="D2S276", hint="Call it before, or take the cache away.")
+
+
 def _of_own_cache(session: Session, f: Any, value: Any) -> Any:
     """What the cache of a function gave that the converted function made: the same call may have been traced."""
     others = [one for one in memo(session).traced_caches.values() if one.function is f]
@@ -354,7 +446,7 @@ def _require_unseen(session: Session, made: _Traced) -> None:
     Raises:
         TraceError: D2S276.
     """
-    name = unasked(made.function, "__qualname__", "a function")
+    name = _name(made.function)
     todo, seen = [made.value], {id(one): one for one in made.given}
     while todo:
         one = todo.pop()
@@ -383,6 +475,8 @@ def _identity(session: Session, value: Any) -> Any:
     """What is the same for two arguments that a cache surely takes for one; no user's ``__eq__`` is asked."""
     if type(value) in (tuple, torch.Size):
         return type(value), *(_identity(session, one) for one in value)
+    if type(value) is frozenset:
+        return frozenset, frozenset(_identity(session, one) for one in value)
     if isinstance(value, Staged):
         known = session.sizes.expression(value) if value.kind == "int" else None
         return id(value) if known is None else ("size", known)

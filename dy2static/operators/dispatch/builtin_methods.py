@@ -147,7 +147,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if namespace_owner(session, owner) is None:  # super().__getitem__(key) of a user's method
             return _SYNTAX[name][0](session, owner, *given, own=True)
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
-        return ask(session, f, args, kwargs)
+        return ask(session, owner, f, args, kwargs)
     if name in _GOES_OVER and isinstance(owner, (*CONTAINERS, str)):
         taken = (*args[:unbound], *_gone_over(session, owner, name, args[unbound:]))
         if any(isinstance(now, Choice) and now is not before for now, before in zip(taken, args)):

@@ -212,15 +212,16 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return call_function(session, method, (f, *args), kwargs)
     if isinstance(f, operator_functions.GETTERS):
         return operator_functions.call_getter(session, f, *args, **kwargs)
+    is_said = args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs])
+    if isinstance(f, CACHED) and not is_said:
+        return call_cached(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
-    if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
+    if isinstance(f, CACHED):
         return f(*args, **kwargs)  # said once, not at each run
     if isinstance(f, weakref.ref):
         return _referent(session, f)
-    if isinstance(f, CACHED):
-        return call_cached(session, f, args, kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
 
 

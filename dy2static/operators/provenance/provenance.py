@@ -24,6 +24,7 @@ from dy2static.operators.shared.reachable import global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.ambient.one_call import Taken
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
@@ -83,8 +84,8 @@ class Memo:
     """By cached function and arguments: what a call gave that was traced, with its scope."""
     tokens: dict[int, list[Any]] = field(default_factory=dict)
     """Tokens of context variables, by identity: the Blocks in which they were used."""
-    caches_asked: int = 0
-    """How often caches were asked on the main path."""
+    deeds: Taken = field(default_factory=set)
+    """What was done once for the call at hand, as far as this trace has come to it."""
     asked_caches: set[int] = field(default_factory=set)
     """Cached functions, by identity, whose cache was asked what it holds."""
     uncounted_caches: set[int] = field(default_factory=set)

@@ -16,6 +16,7 @@ from runtime.tracer.python_state.journal import Place
 _BUDGET = 20_000
 _LIBRARY = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 """Their functions come to users' objects by their arguments only."""
+_CACHED: Any = type(functools.lru_cache(lambda: None))
 _ALL_NAMES = frozenset({"__dict__", "vars", "eval", "exec", "globals", "locals", "dir"})
 
 
@@ -98,7 +99,7 @@ def _of_object(obj: Any, names: set[str]) -> Iterator[Any]:
         yield obj.__self__
     if isinstance(obj, types.MethodType):
         yield obj.__func__
-    if isinstance(obj, (staticmethod, classmethod)) or hasattr(type(obj), "cache_parameters"):
+    if isinstance(obj, (staticmethod, classmethod)) or isinstance(obj, _CACHED):
         yield obj.__wrapped__
     if isinstance(obj, property):
         yield from (obj.fget, obj.fset)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.ir import Location
+from runtime.tracer.ambient.one_call import Use
 from runtime.tracer.ambient.session_parts import ITEMS, KEPT, VALUE, SessionPart, state
 from runtime.tracer.ambient.unasked import has_unasked
 
@@ -99,7 +100,7 @@ class Call(SessionPart):
     """Those that the trace met."""
     adding: list[tuple[Place, int]] = state(KEPT, list)  # filled when the trace is done
     """Lists from outside that the trace changed, with how many items they had."""
-    uses: list[Callable[[], Any]] = state(ITEMS, list)
+    uses: list[Use] = state(ITEMS, list)
     """Calls of cached functions on the main path: each run uses what the caches hold."""
     cached: dict[Any, Any] = state(ITEMS, dict)
     """What the caches held, by function and arguments."""

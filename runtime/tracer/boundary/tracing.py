@@ -19,7 +19,7 @@ from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.views import View
-from runtime.tracer.ambient import catching, contents, state
+from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.boundary.finished import require_users_own
@@ -87,8 +87,8 @@ class Traced:
     """Inputs after those: numbers outside the arguments, read at each call."""
     leaves: dict[int, bool] = field(default_factory=dict)
     """By position of an argument's tensor: whether it has to be a leaf of autograd's graph, where the trace asked."""
-    uses: list[Callable[[], Any]] = field(default_factory=list)
-    """Calls of cached functions that the trace made: each later run uses the same entries of the caches."""
+    uses: list[one_call.Use] = field(default_factory=list)
+    """Calls of cached functions that the trace made: each run uses the same entries of the caches."""
     asked: dict[int, list[Question]] = field(default_factory=dict)
     """By position of an argument's tensor: what else the trace asked it, and the answers."""
     whole: dict[int, Any] = field(default_factory=dict)
@@ -164,6 +164,7 @@ def trace(
     known = Findings()
     with trace_lock:
         while True:
+            one_call.require_repeatable()
             session = Session(name)
             session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
             session.call.may_be_for_one_call, session.call.ahead = for_one_call, ahead
@@ -227,7 +228,7 @@ def _trace_once(
         session.objects.externals[id(value)] = (value, None)
     before = state.enter(session)
     result: Any = None
-    raised = False
+    raised = ended = False
     ends_in: BaseException | None = None
     try:
         for place in session.call.varying:
@@ -252,6 +253,7 @@ def _trace_once(
                 faults.require_users(session, error)
                 if not must_run(session, error):
                     session.journal.keep(error)
+                    ended = True
                     raise
                 stage_raise(session, error)
                 raised = True
@@ -275,6 +277,8 @@ def _trace_once(
         finally:
             state.enter(before)
             session.fake_mode.finished = leaked
+        if ended:
+            one_call.settle(session.call.uses)
     program = session.program
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values
