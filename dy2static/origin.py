@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import collections
 import heapq
 import itertools
 import linecache
@@ -47,8 +48,8 @@ IN_PYTHON = tuple(
         ("builtins", "transformer_in_python.py"), ("values", "sequences_in_python.py"),
         ("calls", "tensors_in_python.py")))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
-STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, heapq))
-"""Files of the standard library whose functions compare what they are given."""
+STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, collections, heapq))
+"""Files of the standard library whose functions compare what they are given, or read and change containers."""
 
 
 def copy_origin(new: Any, old: gast.AST) -> Any:

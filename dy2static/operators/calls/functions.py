@@ -127,6 +127,14 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.call.known.reading:
                     raise session.restart(Findings(reading=frozenset({_name_of(f)}))) from error
                 raise
+    if f in policy.AS_IT_IS:
+        home = "the standard library"
+        try:
+            boundary.require(session, f, args, kwargs)
+        except Dy2StaticError as error:
+            if error.code != "D2S254":
+                raise
+            reason = ""
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
             converted = convert(session, f)

@@ -6,8 +6,8 @@ They answer ``len``, indexing and loops through operators; code that is not conv
 from __future__ import annotations
 
 import operator
-from collections import deque
-from collections.abc import Callable
+from collections import UserList, deque
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -348,11 +348,18 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
         return GrownItems(value)
+    if isinstance(value, UserList) and _reads_its_data(type(value)):
+        return staged_sequence(session, vars(value).get("data"))
     if isinstance(value, torch.Tensor) and session.knows(value):
         fake = session.fake(value)
         if fake.dim() and type(fake.shape[0]) is not int:
             return TensorRows(session, value)
     return None
+
+
+def _reads_its_data(cls: type[UserList[Any]]) -> bool:
+    """Whether to go over a ``UserList`` is to go over the list in it."""
+    return cls.__iter__ is Sequence.__iter__ and cls.__getitem__ is UserList.__getitem__
 
 
 def stored_sequence(session: Session, value: Any) -> StagedSequence | None:

@@ -43,7 +43,7 @@ from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
-from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.policy import AS_IT_IS, home_of
 from dy2static.operators.shared.staging import (
     Choice,
     Session,
@@ -372,7 +372,7 @@ def _found(cls: type, name: str) -> Any:
 
 def _has_user_constructor(cls: type) -> bool:
     return any(
-        isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename)
+        isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename) and method not in AS_IT_IS
         for method in (_found(cls, "__init__"), _found(cls, "__new__"))
     )
 

@@ -169,7 +169,7 @@ def _of_function(f: types.FunctionType, name: str) -> Look:
         return _NOTHING
     if name in ("update", "subtract", "__init__") and f is getattr(Counter, name):
         return ("keys", 1)
-    if home_of(file) == "the standard library":
+    if home_of(file) == "the standard library" or f.__module__ == "collections":
         if f.__qualname__.startswith(("ChainMap.", "UserDict.", "Mapping.", "MutableMapping.", "OrderedDict.")):
             return ("pairs", 1) if name in _BY_PAIRS else ("key", 1) if name in _BY_KEY else _WHOLE
         return _ALL if _is_pure(f) else _WHOLE

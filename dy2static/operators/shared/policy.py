@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 import types
+from collections import ChainMap, Counter
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,17 @@ def reason_not_converted(function: types.FunctionType) -> str:
     if excluded is not None:
         return excluded
     home = home_of(function.__code__.co_filename)
+    if function in AS_IT_IS:
+        return "it is part of the standard library"
     if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
         return f"it is part of {home}"
     return ""
+
+
+AS_IT_IS: frozenset[Any] = frozenset({
+    Counter.__init__, Counter.update, Counter.subtract, ChainMap.__init__, ChainMap.__getitem__})  # fmt: skip
+"""Functions of ``collections`` that run as they are unless what they read depends on the path: C code counts, and which
+map has a key is asked with ``except``."""
 
 
 @lru_cache(maxsize=4096)

@@ -56,7 +56,7 @@ def no_structure(x, n):
     return state
 
 
-@case("a dict key that a tensor decides", (num(1),), (num(2),))
+@case("a dict key that a tensor decides", (num(1),), (num(2),), (num(3),))
 def dict_key(n):
     table = {1: "one", 2: "two"}
     return table[int(n)]
