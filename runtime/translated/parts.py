@@ -50,18 +50,23 @@ class Places:
             path for path in self._parts if not any(one == path or one.startswith(f"{path}.") for one in full)
         )
         """Parts without tensors: no Program names them, so each may depend on them."""
+        self._empty: list[tuple[str, str]] = []
+        """Where None was: no Program names that either."""
         names: dict[int, list[str]] = {}
         for entry in artefact.modules:
             prefix = f"{entry.path}." if entry.path else ""
             indices = [*entry.parameters, *((name, index) for name, index, _ in entry.buffers)]
             for name, index in indices:
-                if index is not None:
+                if index is None:
+                    self._empty.append((entry.path, name))
+                else:
                     names.setdefault(index, []).append(f"{prefix}{name}")
         self._ties = [tuple(tied) for tied in names.values() if len(tied) > 1]
         self._tied = {name: tied for tied in self._ties for name in tied}
 
     def check_parts(self, modules: Mapping[str, torch.nn.Module]) -> None:
-        """Errors raised: SignatureError if a part without tensors, or one of two places of a part, is another now."""
+        """Errors raised: SignatureError if a part without tensors, or one of two places of a part, is another now, or
+        a tensor is where None was."""
         for path in self._bare:
             above = path.rpartition(".")[0]
             if above == "" or _is_at(modules.get(above), above):
@@ -69,6 +74,14 @@ class Places:
         for path, same_as in self._aliases.items():
             if modules.get(path) is not modules.get(same_as):
                 refuse(path, f"is another module than '{same_as}'", "They were one when it was saved.")
+        for path, name in self._empty:
+            module = modules.get(path)
+            if module is not None and any(slots.get(name) is not None for slots in _slots(module)):
+                raise SignatureError(
+                    f"'{path}{'.' if path else ''}{name}' was None when the layer was saved, and is a tensor now",
+                    hint="The Program was made without it. Put the tensor in the original layer and save that.",
+                    code="D2S309",
+                )
 
     def check_part(self, path: str, module: torch.nn.Module | None) -> None:
         """Errors raised: SignatureError if another module, or none, is where a part was saved."""

@@ -157,6 +157,33 @@ def test_hooks_of_a_part_are_refused(register: str, path: str, tmp_path: Path) -
     layer(X)
 
 
+class Empty(nn.Module):
+    """Slots that hold None."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3, bias=False)
+        self.norm = nn.BatchNorm1d(3, affine=False, track_running_stats=False)
+        self.register_buffer("offset", None)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.norm(self.lin(x))
+        return h if self.offset is None else h + self.offset
+
+
+@pytest.mark.parametrize(("path", "make"), [
+    ("offset", torch.ones), ("lin.bias", nn.Parameter), ("norm.weight", nn.Parameter),
+    ("norm.running_mean", torch.ones),
+])  # fmt: skip
+def test_a_tensor_where_none_was_is_refused(path: str, make: Callable[[Any], Any], tmp_path: Path) -> None:
+    layer, model = paired(Empty, tmp_path)
+    same(outcome(layer), outcome(model), tolerance=1e-6)
+    above, _, name = path.rpartition(".")
+    setattr(layer.get_submodule(above), name, make(torch.ones(3) if make is nn.Parameter else 3))
+    with pytest.raises(SignatureError, match=rf"D2S309. '{path}' was None when the layer was saved"):
+        layer(X)
+
+
 def parametrized(module: Any) -> None:
     class Doubled(nn.Module):
         def forward(self, weight: torch.Tensor) -> torch.Tensor:
