@@ -154,9 +154,12 @@ class Runner:
         return plain if self.takeover is None else self.takeover.plain(plain, program)
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
-        """The flat yields of the main Block; tensors among them carry their gradient history."""
+        """The flat yields of the main Block; tensors among them carry their gradient history.
+
+        Transforms of torch.func and torch.jit.trace see each operator.
+        """
         arguments = [*inputs, *params]
-        if self.eager or _path.name != "program":
+        if self.eager or _path.name != "program" or torch_internals.others_trace():
             return self.plain.run(inputs, params)
         if self._asks_gradients:
             lowered = self.lowered(arguments)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from runtime.torch_internals.modes import autocast_devices, others_trace
+from runtime.torch_internals.modes import autocast_devices, dual_level, others_trace
 
 
 def assume(condition: Any) -> None:
@@ -80,7 +80,7 @@ def state_tests() -> list[tuple[Callable[..., Any], tuple[str, ...], Any]] | Non
         return None
     every: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
         (guard().check, ()), (torch._C._len_torch_function_stack, ()), (torch._C._functorch.peek_interpreter_stack, ()),
-        (torch._C._is_tracing, ()), (torch.is_inference_mode_enabled, ()),
+        (torch._C._is_tracing, ()), (torch.is_inference_mode_enabled, ()), (dual_level, ()),
         *((torch.get_autocast_dtype, (device,)) for device in autocast_devices()),
     ]  # fmt: skip
     return [(function, args, function(*args)) for function, args in every]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 
+from runtime.torch_internals.modes import others_trace
+
 
 @functools.cache
 def _plain_keys(device: str = "cpu") -> frozenset[int]:
@@ -34,10 +36,10 @@ def is_plain_cuda_memory(tensor: torch.Tensor) -> bool:
 
 def nothing_watches() -> bool:
     """Whether operators would run as they are: no dispatch or function mode, no transform of ``torch.func``, no
-    autocast."""
+    autocast, no forward mode, no jit.trace."""
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         return False
-    return not torch._C._is_any_autocast_enabled() and torch._C._functorch.peek_interpreter_stack() is None
+    return not torch._C._is_any_autocast_enabled() and not others_trace()
 
 
 def is_profiled() -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _disable_current_modes
 
 from runtime.torch_internals.settings import put_back_settings, settings
@@ -121,18 +123,24 @@ def set_ambient_modes(modes: dict[str, Any]) -> None:
     put_back_settings(modes["a setting of torch.backends"])
 
 
+dual_level: Callable[[], int] = functools.partial(operator.attrgetter("_current_level"), forward_ad)
+"""How many ``torch.autograd.forward_ad.dual_level()`` are open, less one: tensors may have tangents then, which nothing
+about them shows, and which only operators of PyTorch's, called under no node of ours, compute with."""
+
+
 def others_trace() -> bool:
-    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), jit.trace."""
-    return torch._C._functorch.peek_interpreter_stack() is not None or torch.jit.is_tracing()
+    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), jit.trace, forward mode."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or torch._C._is_tracing() or dual_level() >= 0
 
 
 def changes_results() -> bool:
-    """Whether something about this call makes operators give other dtypes or shapes: autocast, a functorch transform.
+    """Whether something about this call makes operators give other dtypes or shapes than while tracing, or asks more of
+    them than their results: autocast, a functorch transform, forward mode, jit.trace.
 
     >>> changes_results(), torch.vmap(lambda x: x + changes_results())(torch.zeros(2))
     (False, tensor([1., 1.]))
     """
-    return torch._C._is_any_autocast_enabled() or torch._C._functorch.peek_interpreter_stack() is not None
+    return torch._C._is_any_autocast_enabled() or others_trace()
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
@@ -39,27 +39,10 @@ from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments, flatten, follow
 from runtime.translated.fitting import check_conversion, check_memory, choose
 from runtime.translated.located import located
+from runtime.translated.parts import Part, Places, refuse, tensor_at
 from runtime.translated.running import callee, device_of, prepared
 
-
-class Part(torch.nn.Module):
-    """A module inside a loaded layer: it holds parameters and buffers, and cannot be called alone."""
-
-    def __init__(self, type_name: str) -> None:
-        super().__init__()
-        self.original_type_name = type_name
-
-    @located
-    def forward(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Errors raised: SignatureError, always."""
-        raise SignatureError(
-            f"this {self.original_type_name} is part of a loaded layer and cannot be called alone",
-            hint="Call the loaded layer, or save this part as a layer of its own.",
-            code="D2S311",
-        )
-
-    def _get_name(self) -> str:
-        return self.original_type_name
+_HOOKS = {"forward": ("_forward_hooks", "_forward_pre_hooks"), "backward": ("_backward_hooks", "_backward_pre_hooks")}
 
 
 class TranslatedLayer(torch.nn.Module):
@@ -82,6 +65,7 @@ class TranslatedLayer(torch.nn.Module):
         self._autograd = autograd
         self._constants = SimpleNamespace(**{f"c{index}": one for index, one in enumerate(artefact.constants)})
         self._signatures: dict[str, inspect.Signature] = {}
+        self._places = Places(artefact)
         _build(self, artefact)
         self.train(not any("eval" in method.variants for method in artefact.methods.values()))
 
@@ -224,31 +208,21 @@ class TranslatedLayer(torch.nn.Module):
                 found[path] = child
                 if child.training is not training:
                     mode = "train" if child.training else "eval"
-                    self._refuse(path, f"is in {mode} mode", "Call train() or eval() on the whole layer.")
-                if child._forward_hooks or child._forward_pre_hooks:
-                    self._refuse(path, "has forward hooks", "The Programs never call it; put them on the whole layer.")
+                    refuse(path, f"is in {mode} mode", "Call train() or eval() on the whole layer.")
+                for kind, slots in _HOOKS.items():
+                    if any(getattr(child, slot) for slot in slots):
+                        refuse(path, f"has {kind} hooks", "The Programs never call it; put them on the whole layer.")
                 todo.append((f"{path}.", child))
+        self._places.check_parts(found)
         return found
-
-    def _refuse(self, path: str, what: str, hint: str) -> NoReturn:
-        problem = f"the part '{path}' of a loaded layer {what}, but one Program runs all its parts"
-        raise SignatureError(problem, hint=hint, code="D2S314")
 
     def _tensor(self, source: State | Constant, modules: dict[str, torch.nn.Module]) -> Any:
         if isinstance(source, Constant):
             return getattr(self._constants, f"c{source.index}")
         path, _, name = source.name.rpartition(".")
-        module = modules.get(path)
-        if module is None:
-            raise SignatureError(
-                f"the part '{path}' was removed from the loaded layer",
-                hint="Load it anew; the Program runs all its parts.",
-                code="D2S309",
-            )
-        found: Any = module._parameters.get(name)
-        if found is None:
-            found = module._buffers.get(name)
-        return getattr(module, name, None) if found is None else found
+        self._places.check_part(path, modules.get(path))
+        self._places.check_ties(source.name, modules)
+        return tensor_at(modules[path], name)
 
     def _effect(self, target: Target, tree: Any, arguments: Arguments, modules: dict[str, torch.nn.Module]) -> Effect:
         if isinstance(target, State):
@@ -284,7 +258,10 @@ class TranslatedLayer(torch.nn.Module):
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> TranslatedLayer:
         self._check_conversion(fn)
+        modules = dict(self.named_modules(remove_duplicate=False))
+        tied = self._places.tied(modules)
         super()._apply(fn, recurse)
+        self._places.tie(modules, tied)
         with torch.no_grad():
             for name, constant in vars(self._constants).items():
                 moved = fn(constant)
@@ -327,7 +304,7 @@ def _build(root: TranslatedLayer, artefact: Artefact) -> None:
             parts[parent]._modules[name] = parts[entry.same_as]
             continue
         if entry.path:
-            parts[entry.path] = parts[parent]._modules[name] = Part(entry.type_name)
+            parts[entry.path] = parts[parent]._modules[name] = Part(entry.type_name, entry.path)
         _fill(parts[entry.path], entry, artefact, parameters)
 
 

@@ -215,3 +215,61 @@ def test_two_processes_with_ddp(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False,
                           timeout=300)  # fmt: skip
     assert done.stdout == "same\n", done.stderr
+
+
+class Shrinking(nn.Module):
+    """A loop whose length depends on data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.inner(x)
+        while h.norm() > 1.5:
+            h = torch.tanh(h) * 0.5
+        return h.square().sum()
+
+
+def given(module: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The module as a function of a weight."""
+    return lambda weight: torch.func.functional_call(module, {"inner.weight": weight}, (torch.ones(2, 3),))
+
+
+def tangents(module: nn.Module, needs_gradient: bool) -> list[Any]:
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.ones(2, 3, requires_grad=needs_gradient)
+        result = module(torch.autograd.forward_ad.make_dual(x, x.detach() * 2))
+        return [part.detach() for part in torch.autograd.forward_ad.unpack_dual(result)]
+
+
+TRANSFORMS: list[Callable[[nn.Module], Any]] = [
+    lambda module: torch.func.grad(given(module))(torch.eye(3)),
+    lambda module: torch.func.vjp(given(module), torch.eye(3))[1](torch.ones(())),
+    lambda module: torch.func.jvp(given(module), (torch.eye(3),), (torch.ones(3, 3),)),
+    lambda module: torch.func.jacrev(given(module))(torch.eye(3)),
+    lambda module: torch.func.hessian(given(module))(torch.eye(3)),
+    lambda module: torch.func.grad(module)(torch.ones(2, 3)),
+    lambda module: tangents(module, needs_gradient=False),
+    lambda module: tangents(module, needs_gradient=True),
+    lambda module: torch.jit.trace(module, (torch.ones(2, 3),), check_trace=False)(torch.ones(2, 3)).detach(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit.(trace|script):DeprecationWarning")
+@pytest.mark.parametrize("backend", ["interpreter", "c"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_transforms_around_it(backend: str, frozen: bool, tmp_path: Path) -> None:
+    """Of the loaded layer and of the converted one."""
+    import dy2static
+
+    model = Shrinking().requires_grad_(not frozen)
+    dy2static.save(model, tmp_path / "model", [dy2static.InputSpec([None, 3])])
+    loaded = dy2static.load(tmp_path / "model", backend=backend).train()
+    converted = dy2static.to_static(copy.deepcopy(model), backend=backend)
+    for number, transform in enumerate(TRANSFORMS):
+        expected = transform(model)
+        for module in (loaded, converted):
+            for _ in range(2):
+                module(torch.ones(2, 3))
+                same(transform(module), expected, f"transform {number}", tolerance=1e-5)
