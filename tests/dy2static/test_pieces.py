@@ -8,6 +8,7 @@ import pickle
 import random
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -357,6 +358,39 @@ def test_full_graph_functions_can_be_explained() -> None:
     assert "not called yet" in str(static.explain())
     static(X)
     assert static.explain().runs_as == "Program"
+
+
+def refused(x):
+    x = halved(x)
+    if x.sum() > 0:
+        raise ValueError("positive")
+    return x
+
+
+def test_a_handler_sees_the_users_lines() -> None:
+    def seen(error: Exception) -> list[Any]:
+        return [(one.name, one.lineno, one.filename) for one in traceback.extract_tb(error.__traceback__)]
+
+    def f(x):
+        x.__array__()
+        found: list[Any] = []
+        try:
+            refused(x)
+        except ValueError as error:
+            found += seen(error), traceback.format_exc(), sys.exc_info()[2].tb_lineno
+        for key in range(2):
+            try:
+                try:
+                    {}[key]
+                except KeyError as error:
+                    raise TypeError("of a key") from error
+                finally:
+                    found.append(key)
+            except TypeError as error:
+                found += seen(error), seen(error.__cause__), traceback.format_exc()
+        return found
+
+    assert to_static(f, full_graph=False)(X) == f(X)
 
 
 def test_log_records_are_of_the_users_places(caplog: pytest.LogCaptureFixture) -> None:
