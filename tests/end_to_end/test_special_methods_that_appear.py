@@ -192,6 +192,24 @@ def test_what_a_metaclass_gets() -> None:
     ])  # fmt: skip
 
 
+def test_the_classes_that_are_derived_from_one() -> None:
+    class Base:
+        scale = 1.0
+
+    made: list[Any] = []
+
+    def every(cls: Any) -> list[Any]:
+        return [one for derived in cls.__subclasses__() for one in (derived, *every(derived))]
+
+    def use(x: Any) -> Any:
+        for one in every(Base):
+            x = x * one.scale
+        return x, len(type.__subclasses__(Base))
+
+    hold(use, [lambda: made.append(type("First", (Base,), {"scale": 2.0})),
+               lambda: made.append(type("Second", (made[0],), {"scale": 3.0}))])  # fmt: skip
+
+
 def test_the_order_of_positional_patterns() -> None:
     class Pair:
         __match_args__: Any = ("a", "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -237,10 +238,20 @@ def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> Non
     name = unasked(function, "__name__", "")
     if name in _ASKING:
         note_asked(session, values)
+    for cls in values if name == "__subclasses__" else ():
+        if isinstance(cls, type) and is_class_from_outside(session, cls):
+            _note_subclasses(session, cls)
     for asked in _ASKED_BY.get(name, ()):
         for value in walk(values, _items, 2) if name in _SHOWING else values:
             if type(value).__flags__ & HEAP_TYPE:
                 note_method(session, value, asked)
+
+
+def _note_subclasses(session: Session, cls: type) -> None:
+    """Guard which classes are derived from one; the guard keeps none of them alive."""
+    known = [weakref.ref(one) for one in type.__subclasses__(cls)]
+    session.guards.add_test((id(cls), "subclasses"), f"the classes that are derived from {cls.__name__}",
+                            lambda: type.__subclasses__(cls) == [one() for one in known])
 
 
 _HOLDING = (list, tuple, dict, set, frozenset, deque)
