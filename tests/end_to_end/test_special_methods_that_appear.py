@@ -90,6 +90,8 @@ READS: dict[str, tuple[Callable[[Any], Any], list[tuple[str, Any]]]] = {
     "items": (loops, [("__getitem__", items(2)), ("__iter__", lambda self: iter([1, 2])), ("__iter__", GONE),
                       ("__getitem__", items(3))]),
     "list": (list, [("__getitem__", items(2)), ("__iter__", lambda self: iter([1])), ("__iter__", None)]),
+    "taken apart": (lambda one: ({**one}, dict(one)),
+                    [("__getitem__", gives(5)), ("keys", gives(["a"])), ("keys", gives(["b"])), ("keys", GONE)]),
     "in": (lambda one: (5 in one, 1 not in one),
            [("__getitem__", items(2)), ("__iter__", lambda self: iter([1])), ("__contains__", gives(True))]),
     "reversed": (lambda one: list(reversed(one)),

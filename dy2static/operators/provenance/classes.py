@@ -249,7 +249,8 @@ def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> Non
 
 def _note_subclasses(session: Session, cls: type) -> None:
     """Guard which classes are derived from one; the guard keeps none of them alive."""
-    known: list[weakref.ref[type]] = [weakref.ref(one) for one in type.__subclasses__(cls)]
+    derived: list[type] = type.__subclasses__(cls)
+    known = [weakref.ref(one) for one in derived]
     session.guards.add_test((id(cls), "subclasses"), f"the classes that are derived from {cls.__name__}",
                             lambda: type.__subclasses__(cls) == [one() for one in known])
 
