@@ -361,3 +361,18 @@ def test_attributes_beside_one_that_is_stored(make: Any) -> None:
         return found
 
     assert not difference(outcomes(to_static), outcomes(lambda use: use))
+
+
+def test_a_global_that_comes_beside_one_that_is_stored() -> None:
+    def use(x: Any) -> Any:
+        global STORED_GLOBAL
+        STORED_GLOBAL = 3
+        return x * (2 if "OTHER_GLOBAL" in globals() else 1), globals().get("OTHER_GLOBAL")
+
+    static = to_static(use)
+    for value in (None, None, 3, 4, None):
+        globals().pop("OTHER_GLOBAL", None)
+        if value is not None:
+            globals()["OTHER_GLOBAL"] = value
+        assert not difference(static(torch.ones(2)), use(torch.ones(2)))
+    globals().pop("STORED_GLOBAL")
