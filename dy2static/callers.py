@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import runtime
@@ -69,3 +71,20 @@ def callers(frame: FrameType | None, outside: int = 0) -> Iterator[Caller]:
         elif not code.co_filename.startswith(_OWN) and not code.co_filename.startswith(_BEGIN):
             yield Caller(code.co_filename, frame.f_lineno, code.co_name, frame.f_globals)
         frame, remaining = frame.f_back, remaining - 1
+
+
+def called_from(place: Caller, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)``, which finds the user's place where it looks at the frame that calls it."""
+    code = _calling(place.file, place.line, place.function)
+    return FunctionType(code, place.names)(f, args, kwargs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _calling(file: str, line: int, function: str) -> CodeType:
+    """``lambda f, args, kwargs: f(*args, **kwargs)`` at a line of a file."""
+    module = ast.parse("lambda f, args, kwargs: f(*args, **kwargs)", mode="eval")
+    for node in ast.walk(module):
+        if isinstance(node, ast.expr):
+            node.lineno = node.end_lineno = line
+    found = next(one for one in compile(module, file, "eval").co_consts if isinstance(one, CodeType))
+    return found.replace(co_name=function)

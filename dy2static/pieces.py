@@ -15,6 +15,8 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import logging
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dy2static.callers import called_from, callers
 from dy2static.calls_only import calls_rewritten
 from dy2static.conversion import convert
 from dy2static.errors import ConversionError
@@ -231,6 +234,8 @@ class Part:
             method = inspect.getattr_static(kind, "__call__", None)
             part = self.pieces.part(method, f) if type(method) is FunctionType else None
         if part is None:
+            if unasked(unasked(f, "__func__", f), "__globals__") is logging.__dict__:  # it notes who calls it
+                return called_from(next(callers(sys._getframe(1))), f, args, kwargs)
             return _of_generator(f)(*args, **kwargs)
         self.children.setdefault(id(part.code if part.passing else part), part)
         if self.code is not None and part.code is not None and not part.code.is_leaf:

@@ -15,6 +15,7 @@ Set the environment variable ``DY2STATIC_FULL_TRACEBACK=1`` to see every frame.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import sys
@@ -208,14 +209,7 @@ def _stand_in(entry: _Entry, place: Place) -> TracebackType:
     header = source_line(entry.source_lines, place.line).rstrip()
     if end_line > place.line and header.endswith(":"):  # a whole compound statement: show its first line only
         end_line, end_column = place.line, len(header.encode())
-    module = ast.Module([ast.Raise(ast.Name(PREFIX + "error", ast.Load()), None)], [])
-    for node in ast.walk(module):
-        if isinstance(node, (ast.stmt, ast.expr)):
-            node.lineno, node.col_offset = place.line, place.column
-            node.end_lineno, node.end_col_offset = end_line, end_column
-    code = compile(module, entry.file, "exec").replace(co_name=place.function)
-    if sys.version_info >= (3, 11):
-        code = code.replace(co_qualname=place.function)
+    code = _raising(entry.file, place.function, (place.line, place.column), (end_line, end_column))
     names = {**entry.names, PREFIX + "error": RuntimeError()}
     try:
         exec(code, entry.traceback.tb_frame.f_globals, names)
@@ -224,6 +218,18 @@ def _stand_in(entry: _Entry, place: Place) -> TracebackType:
     del names[PREFIX + "error"]
     assert stand_in is not None
     return stand_in
+
+
+@functools.lru_cache(maxsize=1024)
+def _raising(file: str, function: str, start: tuple[int, int], end: tuple[int, int]) -> CodeType:
+    """Code that raises, at a place of the user's."""
+    module = ast.Module([ast.Raise(ast.Name(PREFIX + "error", ast.Load()), None)], [])
+    for node in ast.walk(module):
+        if isinstance(node, (ast.stmt, ast.expr)):
+            node.lineno, node.col_offset = start
+            node.end_lineno, node.end_col_offset = end
+    code = compile(module, file, "exec").replace(co_name=function)
+    return code.replace(co_qualname=function) if sys.version_info >= (3, 11) else code
 
 
 def _renamed(error: BaseException) -> BaseException:

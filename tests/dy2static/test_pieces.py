@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 import random
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -356,6 +358,69 @@ def test_full_graph_functions_can_be_explained() -> None:
     assert "not called yet" in str(static.explain())
     static(X)
     assert static.explain().runs_as == "Program"
+
+
+def refused(x):
+    x = halved(x)
+    if x.sum() > 0:
+        raise ValueError("positive")
+    return x
+
+
+def test_a_handler_sees_the_users_lines() -> None:
+    def seen(error: Exception) -> list[Any]:
+        return [(one.name, one.lineno, one.filename) for one in traceback.extract_tb(error.__traceback__)]
+
+    def f(x):
+        x.__array__()
+        found: list[Any] = []
+        try:
+            refused(x)
+        except ValueError as error:
+            found += seen(error), traceback.format_exc(), sys.exc_info()[2].tb_lineno
+        for key in range(2):
+            try:
+                try:
+                    {}[key]
+                except KeyError as error:
+                    raise TypeError("of a key") from error
+                finally:
+                    found.append(key)
+            except TypeError as error:
+                found += seen(error), seen(error.__cause__), traceback.format_exc()
+        return found
+
+    assert to_static(f, full_graph=False)(X) == f(X)
+
+
+def test_log_records_are_of_the_users_places(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("tests.pieces")
+    unknown = logging.Logger("tests.pieces")  # logging.getLogger gives another one, so no Program can report by it
+    unknown.addHandler(caplog.handler)
+
+    def part(x):
+        x = halved(x)
+        logger.warning("of a part %s", x.shape)
+        unknown.warning("of another")
+        return x
+
+    def f(x):
+        x.__array__()
+        logger.warning("plain")
+        x = part(x)
+        for i in range(2):
+            if i:
+                logging.getLogger("tests.pieces").log(logging.ERROR, "in a loop %d", i)
+        logging.LoggerAdapter(logger, {"who": 1}).warning("adapted")
+        return x
+
+    def told(function: Any) -> list[Any]:
+        caplog.clear()
+        result = [function(X) for _ in range(3)]
+        records = caplog.records
+        return [[(r.getMessage(), r.levelno, r.pathname, r.lineno, r.funcName) for r in records], result]
+
+    same(told(to_static(f, full_graph=False)), told(f))
 
 
 def test_rollback_forgets_verdicts(traces: list[str]) -> None:

@@ -334,3 +334,45 @@ def test_what_a_sequence_says_of_itself(make: Any, read: Read) -> None:
 def test_the_text_of_a_module(read: Read) -> None:
     HELD.net = nn.Sequential(nn.Dropout(0.0), nn.Linear(2, 2))
     _hold(read, _set(HELD.net[0], "p", 1.0), lambda: HELD.net.append(nn.ReLU()))
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+@pytest.mark.parametrize("make", (lambda: types.SimpleNamespace(first=1), lambda: torch.nn.Linear(2, 2)),
+                         ids=("object", "module"))
+def test_attributes_beside_one_that_is_stored(make: Any) -> None:
+    """What ``vars`` gives of an object whose other attributes come and go."""
+
+    def outcomes(convert: Any) -> list[Any]:
+        one = make()
+
+        def use(x: Any) -> Any:
+            one.stored = x.sum()
+            names = [name for name in vars(one) if not name.startswith("_")]
+            return x * len(vars(one)), names, "more" in one.__dict__, vars(one).get("more")
+
+        static = convert(use)
+        found = []
+        for change in (None, None, 3, 3, 4, None, 5):
+            if change is not None:
+                one.more = change
+            elif hasattr(one, "more"):
+                del one.more
+            found += static(torch.ones(2)), static(torch.ones(2))
+        return found
+
+    assert not difference(outcomes(to_static), outcomes(lambda use: use))
+
+
+def test_a_global_that_comes_beside_one_that_is_stored() -> None:
+    def use(x: Any) -> Any:
+        global STORED_GLOBAL
+        STORED_GLOBAL = 3
+        return x * (2 if "OTHER_GLOBAL" in globals() else 1), globals().get("OTHER_GLOBAL")
+
+    static = to_static(use)
+    for value in (None, None, 3, 4, None):
+        globals().pop("OTHER_GLOBAL", None)
+        if value is not None:
+            globals()["OTHER_GLOBAL"] = value
+        assert not difference(static(torch.ones(2)), use(torch.ones(2)))
+    globals().pop("STORED_GLOBAL")

@@ -203,3 +203,39 @@ def test_hooks_of_all_modules() -> None:
     finally:
         handle.remove()
     assert torch.equal(static(X), before)
+
+
+def test_which_buffers_are_part_of_the_state() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.ones(4))
+
+        def forward(self, x: Any) -> Any:
+            return x * len(self.state_dict()) + self.mean
+
+    eager, static = Model(), to_static(Model())
+    for kept in (True, False, True, False):
+        for one in (eager, static):
+            del one.mean
+            one.register_buffer("mean", torch.ones(4), persistent=kept)
+        for _ in range(3):
+            same(static(X), eager(X))
+
+
+@pytest.mark.parametrize("is_inside", (False, True))
+def test_a_call_that_the_class_of_a_module_gets(is_inside: bool) -> None:
+    class Layer(nn.Linear):
+        pass
+
+    layer = Layer(4, 4)
+    model: Any = nn.Sequential(layer, nn.ReLU()) if is_inside else layer
+    static = to_static(lambda x: model(x) * 2)
+    changes: list[Any] = [lambda self, x: x + 1, lambda self, x: x + 2, None]
+    for change in (None, *changes):
+        if change is not None:
+            Layer.__call__ = change
+        elif "__call__" in vars(Layer):
+            del Layer.__call__
+        for _ in range(3):
+            same(static(X), model(X) * 2)

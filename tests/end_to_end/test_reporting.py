@@ -232,7 +232,25 @@ def _explicit(x):
     return x
 
 
-@pytest.mark.parametrize("function", [_traceback, _recorded, _explicit], ids=lambda f: f.__name__)
+_UNKNOWN = logging.Logger("tests.reporting")
+"""Of the name of another logger, which ``logging.getLogger`` gives."""
+_NAMELESS = logging.Logger("tests.reporting.nameless")
+
+
+def _unknown(x):
+    _UNKNOWN.warning("lost")
+    return x * 2
+
+
+def _nameless(x):
+    while x.sum() < 10:
+        x = x * 2
+    _NAMELESS.warning("lost")
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [_traceback, _recorded, _explicit, _unknown, _nameless], ids=lambda f: f.__name__)
 def test_what_cannot_be_repeated_is_refused(function):
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(function)(torch.ones(2))

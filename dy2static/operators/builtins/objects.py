@@ -84,6 +84,8 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
             return issubclass(eager_type(value), classes)
         except TypeError:
             return isinstance(None, classes)  # says so of isinstance
+    for one in _each(classes):
+        python_method(one, "__instancecheck__")  # a guard of what a metaclass of the user's says
     result = isinstance(value, classes)
     if isinstance(value, torch.Tensor) and any(one in (torch.nn.Parameter, torch.nn.Buffer) for one in _each(classes)):
         hung.ask_class(session, value)
@@ -100,6 +102,8 @@ def _each(classes: Any) -> Iterator[Any]:
 
 
 def _issubclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for one in _each(args[1]) if len(args) == 2 else ():
+        python_method(one, "__subclasscheck__")  # a guard of what a metaclass of the user's says
     return spread(session, args, lambda given: issubclass(*given, **kwargs))
 
 

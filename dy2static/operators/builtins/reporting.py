@@ -85,6 +85,10 @@ def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[An
     if options["exc_info"] or options["stack_info"]:
         raise _refusal(session, "a log record with a traceback (exception(), exc_info, stack_info)",
                        "Log the message alone, or log around the call of the converted function.")
+    name, known = logger.name, logging.root.manager.loggerDict
+    if all(logger is not one for one in (logging.root, known.get(name))):
+        raise _refusal(session, f"a logger that logging.getLogger({name!r}) does not give",
+                       "Make the logger with logging.getLogger.")
     extra = options["extra"]
     if extra is not None and type(extra) is not dict:
         extra = dict(extra)

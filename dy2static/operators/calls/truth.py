@@ -36,6 +36,7 @@ def truth_of(session: Session, value: Any) -> Any:
         return tracer_cond.truth(session, value)
     if isinstance(value, Undefined):
         raise UnboundLocalError(unbound_message(value.name))
+    python_method(value, "__bool__")  # a guard also where the class has none
     name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
     grown = structure.growing(value) is not None
     method = python_method(value, name) if grown and type(value) not in (list, tuple) else None

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dy2static import traceback
+from dy2static.operators.shared import frames
 from dy2static.operators.shared.staging import Session, active
 from runtime.tracer.ambient.catching import Passed
 from runtime.tracer.recording import faults
@@ -47,3 +49,5 @@ class catching:  # reads as a statement in generated code
             self._session.exceptions.catching.pop()
             if isinstance(error, Exception):
                 faults.require_users(self._session, error)
+        elif isinstance(error, Exception) and frames.local.call is not None:
+            traceback.rewrite(error)  # a handler may show it, or ask it where it was raised

@@ -36,6 +36,8 @@ def context(manager: Any) -> Any:
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")
+    for name in ("__enter__", "__exit__"):
+        python_method(manager, name)  # a guard also where the class has none
     if not _is_users(manager) and not may_swallow(manager):
         return manager  # it may look at the frame it is entered from
     if not all(hasattr(type(manager), name) for name in ("__enter__", "__exit__")):

@@ -13,6 +13,8 @@ import operator
 import types
 from typing import Any
 
+import torch
+
 from dy2static.operators.calls import boundary, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
@@ -61,6 +63,9 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     if isinstance(b, Choice) and _may_have(b, reflected):
         return distribute(session, b, lambda option: _one(session, a, op, option))
     first, second = _method(a, name), _method(b, reflected)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, torch.Tensor):
+            python_method(other, "__torch_function__")  # a guard: torch asks for it first
     if first is None and second is None:
         _require_settled_operands(session, first, second, a, b)
         return NOT_USERS
@@ -87,7 +92,7 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
         if method is not None:
             result = call(method, one, other)
             if result is not NotImplemented:
-                return not_(result) if op == "!=" and method.__name__ == "__eq__" else result
+                return not_(result) if op == "!=" and _says_equal_alone(one) else result
     if op in ("==", "!=") and first is not None:
         return (a is b) is (op == "==")
     if grown:
@@ -123,10 +128,12 @@ def says_equal(value: Any) -> bool:
 
 def _method(value: Any, name: str) -> types.FunctionType | None:
     """A special method that is written in Python; ``__eq__`` where Python's own ``__ne__`` asks it."""
-    found = python_method(value, name)
-    if found is None and name == "__ne__" and getattr(type(value), name, None) is object.__ne__:
-        return python_method(value, "__eq__")
-    return found
+    return python_method(value, "__eq__" if name == "__ne__" and _says_equal_alone(value) else name)
+
+
+def _says_equal_alone(value: Any) -> bool:
+    """Whether ``!=`` is the contrary of what a class's ``__eq__`` says: Python's own ``__ne__``."""
+    return python_method(value, "__ne__") is None and getattr(type(value), "__ne__", None) is object.__ne__
 
 
 def _one(session: Session, a: Any, op: str, b: Any) -> Any:

@@ -38,7 +38,7 @@ from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
-from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition
+from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition, note_method
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
@@ -207,6 +207,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             note_answers(session, *args)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
+    note_method(session, f, "__call__")  # which the class may lack, and get
     if method is not None:
         note_definition(session, f, "__call__")
         return call_function(session, method, (f, *args), kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -75,8 +76,26 @@ def note_construction(session: Session, cls: type) -> None:
         note_of_class(session, cls, name)
 
 
+_OTHERWISE = {
+    "__bool__": ("__len__",), "__iter__": ("__getitem__",), "__contains__": ("__iter__", "__getitem__"),
+    "__reversed__": ("__len__", "__getitem__"), "__int__": ("__index__", "__trunc__"), "__float__": ("__index__",),
+    "__complex__": ("__float__", "__index__"), "__format__": ("__str__", "__repr__"), "__str__": ("__repr__",),
+    "__ne__": ("__eq__",), "__floor__": ("__float__", "__index__"), "__ceil__": ("__float__", "__index__"),
+    "__length_hint__": ("__len__",), "__next__": (), "__copy__": ("__reduce_ex__",), "__deepcopy__": ("__reduce_ex__",),
+}  # fmt: skip
+"""What Python asks an object for in place of a special method that its class lacks, or inherits from ``object``."""
+
+
 def note_method(session: Session, value: object, name: str) -> None:
-    """Guard a special method of an object of a user's class, which syntax and builtins look up on the class."""
+    """Guard a special method of an object of a user's class, which syntax and builtins look up on the class; and those
+    that Python asks in its place, as long as the class has none."""
+    for one in (name, *_OTHERWISE.get(name, ())):
+        _note_method(session, value, one)
+        if any(one in cls.__dict__ for cls in type(value).__mro__ if cls is not object):
+            return
+
+
+def _note_method(session: Session, value: object, name: str) -> None:
     cls = type(value)
     if not cls.__flags__ & HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
         return
@@ -98,9 +117,15 @@ METHOD_WATCHERS.append(note_method)
 
 
 def _add(session: Session, key: Any, cls: type, name: str) -> None:
-    found = defined(cls, name)
-    session.guards.add_test(key, f"'{name}' of {cls.__name__}", lambda: defined(cls, name) is found,
-                            write=lambda check: _write(check, cls, name))
+    found, there = defined(cls, name), _has(cls, name)
+    session.guards.add_test(
+        key, f"'{name}' of {cls.__name__}", lambda: defined(cls, name) is found and _has(cls, name) is there,
+        write=lambda check: _write(check, cls, name))
+
+
+def _has(cls: type, name: str) -> bool:
+    """Whether the class has something under a name: ``__hash__ = None`` is something."""
+    return any(name in base.__dict__ for base in cls.__mro__)
 
 
 def _write(check: CheckWriter, cls: type, name: str) -> None:
@@ -188,12 +213,46 @@ _ASKING = frozenset({
 })  # fmt: skip
 """Builtins, methods and functions of the standard library's that compare or hash what they are given."""
 _MOST = 64
+_TAKE_ITEMS = (
+    "list", "tuple", "set", "frozenset", "dict", "deque", "sum", "max", "min", "sorted", "iter", "enumerate", "zip",
+    "map", "filter", "any", "all", "extend", "update", "fromkeys", "join",
+)  # fmt: skip
+_ASKED_BY = {
+    **dict.fromkeys(_TAKE_ITEMS, ("__iter__",)),
+    **dict.fromkeys(("range", "index", "hex", "oct", "bin", "chr"), ("__index__",)),
+    **dict.fromkeys(("bool", "truth", "not_"), ("__bool__",)),
+    **{name: (f"__{name}__",) for name in (
+        "int", "float", "complex", "len", "round", "abs", "hash", "dir", "floor", "ceil", "trunc", "reversed", "next",
+        "length_hint", "copy", "deepcopy")},
+    "callable": ("__call__",), "repr": ("__repr__",), "ascii": ("__repr__",),
+    "str": ("__str__", "__repr__"), "print": ("__str__", "__repr__"), "format": ("__format__", "__repr__"),
+}  # fmt: skip
+"""The special methods that a builtin, or a function of the standard library's, asks what it is given for."""
+_SHOWING = frozenset({"str", "repr", "format", "ascii", "print"})
+"""These ask what is inside of lists and their like for ``__repr__``."""
 
 
 def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> None:
-    """The same of what a builtin is called with, if it is one that compares."""
-    if unasked(function, "__name__", "") in _ASKING:
+    """Guard what a builtin asks of what it is called with: special methods, whether the classes have them or not; of
+    one that compares also what users' objects hold."""
+    name = unasked(function, "__name__", "")
+    if name in _ASKING:
         note_asked(session, values)
+    for cls in values if name == "__subclasses__" else ():
+        if isinstance(cls, type) and is_class_from_outside(session, cls):
+            _note_subclasses(session, cls)
+    for asked in _ASKED_BY.get(name, ()):
+        for value in walk(values, _items, 2) if name in _SHOWING else values:
+            if type(value).__flags__ & HEAP_TYPE:
+                note_method(session, value, asked)
+
+
+def _note_subclasses(session: Session, cls: type) -> None:
+    """Guard which classes are derived from one; the guard keeps none of them alive."""
+    derived: list[type] = type.__subclasses__(cls)
+    known = [weakref.ref(one) for one in derived]
+    session.guards.add_test((id(cls), "subclasses"), f"the classes that are derived from {cls.__name__}",
+                            lambda: type.__subclasses__(cls) == [one() for one in known])
 
 
 _HOLDING = (list, tuple, dict, set, frozenset, deque)
@@ -225,6 +284,6 @@ def note_asked(session: Session, values: Iterable[Any]) -> None:
 
 
 __all__ = [
-    "LOOKUPS", "note_asked", "note_asked_by", "note_definition", "note_lack", "note_construction", "note_of_class",
-    "note_super",
+    "LOOKUPS", "note_asked", "note_asked_by", "note_definition", "note_lack", "note_construction", "note_method",
+    "note_of_class", "note_super",
 ]

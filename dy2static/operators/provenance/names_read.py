@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.provenance.classes import note_definition
+from dy2static.operators.provenance.classes import note_definition, note_method
 from dy2static.operators.provenance.library_reads import (
     HEAP_TYPE,
     NO_OBJECTS,
@@ -63,6 +63,8 @@ def note_answers(session: Session, *values: Any) -> None:
     for one in values:
         if id(one) in session.objects.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
             note_parts(session, one)
+            for name in ("keys", "__iter__"):
+                note_method(session, one, name)
             _note_methods(session, frozenset(("keys",)), one)
 
 

@@ -328,15 +328,17 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
     if type(space) is not dict:
         return
     memo(session).spaces[id(space)] = (space, owner)
-    if isinstance(owner, (type, types.ModuleType, torch.nn.Module)) or not is_external(session, owner):
+    if isinstance(owner, (type, types.ModuleType)) or not is_external(session, owner):
         return
-    names = list(space)
-    if any(written(session, Place("attribute", owner, name)) for name in names):
-        return
+    stored = session.journal.frames[0]
+    names = [name for name in space if stored.get(Place("attribute", owner, name)) is not MISSING]
+    if any(place.owner is owner and place.kind == "attribute" and place.name not in space for place in stored):
+        return  # deleted in the trace: nothing tells where it stood
     session.guards.add_test((id(owner), "names"), f"the attributes of a {type(owner).__name__}",
                             lambda: list(vars(owner)) == names)
     for name, value in list(space.items()):
-        if not isinstance(value, torch.Tensor):
+        parts = isinstance(owner, torch.nn.Module) and name.startswith("_")  # what its call reads is a guard of its own
+        if not parts and not isinstance(value, torch.Tensor):
             note_attribute_read(session, owner, name, value)
 
 

@@ -14,6 +14,8 @@ from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 
 _SLOTS = ("_parameters", "_buffers")
+_HIDDEN = "_non_persistent_buffers_set"
+"""Which of the buffers ``state_dict`` leaves out."""
 _HOOKS = (
     "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks", "_forward_hooks_with_kwargs",
     "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
@@ -34,6 +36,7 @@ class ModuleFacts:
         self._no_hooks = [name for name in _HOOKS if not space[name]]
         self._modules, self._order = dict(space["_modules"]), list(space["_modules"])
         self._tensors = [(slot, list(space[slot]), _pictures(space[slot])) for slot in _SLOTS]
+        self._hidden = frozenset(space.get(_HIDDEN, ())) if space["_buffers"] else None
         self._settings = [(name, value, is_like(value)) for name, value in _settings(module)]
 
     def hold(self) -> bool:
@@ -57,6 +60,8 @@ class ModuleFacts:
             slot = space[name]
             if (slot or names) and (list(slot) != names or _pictures(slot) != pictures):
                 return False
+        if self._hidden is not None and space.get(_HIDDEN, frozenset()) != self._hidden:
+            return False
         for name, value, test in self._settings:
             now = space.get(name)
             if (now is not value or type(now) is list) and not test(now):
@@ -96,6 +101,9 @@ class ModuleFacts:
                     check.require(f"{slot}[{key!r}] is None")
                 else:
                     check.tensor(f"{slot}[{key!r}]", tensor)
+        if self._hidden is not None and _HIDDEN in self._module.__dict__:
+            hidden = f"{space}[{_HIDDEN!r}]"
+            check.require(f"{hidden} == {check.bind(self._hidden)}" if self._hidden else f"not {hidden}")
         for name, value, test in self._settings:
             check.like(f"{space}[{name!r}]", value, test)
 

@@ -129,8 +129,13 @@ def is_optimizers(module: str) -> bool:
 
 
 def is_library(module: types.ModuleType) -> bool:
-    """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
+    """Whether a Python module is torch's, NumPy's or Python's own: its functions and classes are taken as fixed."""
     return is_librarys(module.__name__)
+
+
+def holds_data(module: types.ModuleType) -> bool:
+    """Whether a module is Python's own: programs change numbers, texts and containers there (``sys.argv``)."""
+    return module.__name__.split(".")[0] in sys.stdlib_module_names
 
 
 def is_installed(file: str) -> bool:

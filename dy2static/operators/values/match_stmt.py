@@ -163,7 +163,7 @@ def _is_whole(cls: type) -> bool:
 
 
 def _positional_names(cls: type, count: int) -> tuple[str, ...]:
-    names: tuple[str, ...] = getattr(cls, "__match_args__", ())
+    names: Any = call(getattr, cls, "__match_args__", ())
     if type(names) is not tuple:
         raise TypeError(f"{cls.__name__}.__match_args__ must be a tuple (got {type(names).__name__})")
     allowed = 1 if _is_whole(cls) else len(names)

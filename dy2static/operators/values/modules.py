@@ -17,7 +17,7 @@ from dy2static.operators.calls.functions import call_function, unconverted
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared import distributed
-from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.shared.staging import Choice, Session, active, distribute, python_method
 from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
@@ -27,6 +27,7 @@ _plain_call = torch.nn.Module.__call__
 
 def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module(*args, **kwargs)``."""
+    python_method(module, "__call__")  # a guard: a user's class may get its own
     own_call: Any = type(module).__call__
     if not is_call(own_call):
         return call_function(session, own_call, (module, *args), kwargs)

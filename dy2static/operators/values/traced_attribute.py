@@ -34,7 +34,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared import module_parts, settings
 from dy2static.operators.shared.load import settle
-from dy2static.operators.shared.policy import home_of, is_library, is_librarys
+from dy2static.operators.shared.policy import holds_data, home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime import torch_internals
@@ -177,7 +177,13 @@ def default(session: Session, obj: Any, name: str) -> Any:
     """``object.__getattribute__(obj, name)``, with a ``__getattr__`` where the class has no lookup of its own."""
     cls = type(obj)
     if isinstance(obj, types.ModuleType) and is_library(obj):
-        value = getattr(obj, name)
+        try:
+            value = getattr(obj, name)
+        except AttributeError:
+            note_absent(session, obj, name)
+            raise
+        if holds_data(obj) and value is not sys.modules and (is_plain(value) or isinstance(value, CONTAINERS)):
+            return note_attribute_read(session, obj, name, value)
         if isinstance(value, CONTAINERS):
             adopt(session, value)
         settings.note_attribute(session, obj, name, value)
@@ -222,10 +228,11 @@ def default(session: Session, obj: Any, name: str) -> Any:
         slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
             isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
         if not slot and hasattr(type(found), "__get__") and name not in unasked(obj, "__dict__", {}):
-            if _is_user_function(unasked(found, "__func__", found)) or _is_in_users_class(cls, name):
-                note_definition(session, obj, name)
-            if not _is_user_function(unasked(found, "__func__", found)):
+            is_users = _is_user_function(unasked(found, "__func__", found))
+            if not is_users:
                 note_property(session, obj, name, found, value)
+            if is_users or not is_librarys(module_name(cls)):
+                note_definition(session, obj, name)  # also of a library's: a user's class may get its own
             return value
     if isinstance(obj, super):
         return value
@@ -253,11 +260,6 @@ def _kept(value: Any) -> Any:
 @acts_for_user
 def _raise_absent(obj: Any, name: str) -> NoReturn:
     raise AttributeError(_no_attribute(obj, name))
-
-
-def _is_in_users_class(cls: type, name: str) -> bool:
-    """Whether a class of the user's has it: ``functools.cache`` of a method, which is a descriptor written in C."""
-    return any(name in vars(base) and not is_librarys(str(base.__module__)) for base in cls.__mro__)
 
 
 def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
@@ -585,7 +587,9 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 
 
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
-    if isinstance(obj, (torch.Tensor, Staged, Choice)) or (isinstance(obj, types.ModuleType) and is_library(obj)):
+    if isinstance(obj, (torch.Tensor, Staged, Choice)):
+        return
+    if isinstance(obj, types.ModuleType) and is_library(obj) and not holds_data(obj):
         return
     if not is_external(session, obj) and not isinstance(obj, type) and name not in unasked(obj, "__dict__", {}):
         note_of_class(session, type(obj), name)

@@ -16,7 +16,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.names_read import note_answers
-from dy2static.operators.provenance.provenance import require_original
+from dy2static.operators.provenance.provenance import namespace_owner, note_space_read, require_original
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import (
     NO_NAMES,
@@ -94,6 +94,8 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
     if isinstance(value, Staged) and isinstance(container, (str, bytes)):
         raise session.error("a piece of text only known while the Program runs is looked up in a string",
                             hint="Compare numbers or tensors instead.", code="D2S263")
+    if type(container) is dict and namespace_owner(session, container) is not None:
+        note_space_read(session, container, value)
     note_answers(session, container)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if isinstance(container, _ALL_VIEWS):

@@ -131,8 +131,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         return obj[key]
     note_asked(session, (key, obj) if isinstance(obj, dict) and not is_plain(key) else ())
     key = traced_compare.own_key(session, obj, key)
+    missing = python_method(obj, "__missing__") if isinstance(obj, dict) else None  # a guard also where there is none
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not dict.__contains__(obj, key):
-        missing = python_method(obj, "__missing__")
         if missing is not None:
             return call(missing, obj, key)
         note_content_write(session, obj)
