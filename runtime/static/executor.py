@@ -33,7 +33,7 @@ class Scope:
 
     def set_var(self, name: str, value: Any) -> None:
         """Give a name a tensor of its own, with a copy of ``value``; a tensor that has the name already is written."""
-        tensor = torch.as_tensor(value)
+        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value, device="cpu")
         held = self._held.get(name)
         if held is not None and held.shape == tensor.shape and held.dtype == tensor.dtype:
             with torch.no_grad():
@@ -187,7 +187,8 @@ def _fed(given: Input, value: Any, device: torch.device) -> torch.Tensor:
     assert isinstance(type_, TensorType) and type_.shape is not None and type_.dtype is not None
     plain = not isinstance(value, (torch.Tensor, np.ndarray, np.generic))
     try:
-        tensor = torch.as_tensor(value, dtype=type_.dtype if plain else None)
+        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(
+            value, dtype=type_.dtype if plain else None, device="cpu")  # fmt: skip
     except (TypeError, ValueError, RuntimeError) as error:
         raise ProgramError(f"what is fed for {given.name!r} is no tensor of {type_.dtype}: {error}") from error
     if tensor.dtype != type_.dtype:

@@ -207,7 +207,8 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
     Functions of torch and modules that are called on ``data`` become Operators of ``main_program``. Modules may be
     made inside, then what initialises them becomes part of ``startup_program``; modules made outside bring their
-    parameters along, which an executor then reads and writes in place.
+    parameters along, which an executor then reads and writes in place. What is made inside is on the CPU, whatever the
+    default device is, as ``data`` is: where a Program runs its executor says.
 
     Raises:
         ProgramError: A clone is given: nothing is recorded into those.
@@ -225,6 +226,8 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
             hooks.register_module_forward_hook(guard.leave, always_call=True),
         ):
             stack.callback(remove.remove)
+        if torch_internals.default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
         before, _local.guard = _local.guard, guard
         stack.callback(setattr, _local, "guard", before)
         with guard:

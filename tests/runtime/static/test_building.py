@@ -278,3 +278,22 @@ def test_loss_and_accuracy_of_probabilities() -> None:
     torch.testing.assert_close(
         static.cross_entropy(p, soft, soft_label=True)[:, 0], F.cross_entropy(x, soft, reduction="none"))
     assert float(static.accuracy(p, label)) == 0.5 and float(static.accuracy(p, label, k=3)) == 1.0
+
+
+def test_a_default_device_is_not_asked() -> None:
+    """``data``, parameters and what is made between are on one device; the executor says where a Program runs."""
+    found = []
+    for device in ("cpu", "meta"):
+        main, startup = static.Program(), static.Program()
+        with torch.device(device):
+            with static.program_guard(main, startup):
+                x = static.data("x", [None, 4])
+                y = nn.LayerNorm(3)(static.fc(x, 3)) + torch.ones(3)
+                loss = y.square().mean()
+                optimizer.SGD(0.1).minimize(loss)
+            executor = static.Executor("cpu")
+            torch.manual_seed(0)
+            executor.run(startup)
+            given = {"x": np.ones((2, 4), np.float32)}
+            found.append([executor.run(main, feed=given, fetch_list=[loss])[0].item() for _ in range(3)])
+    assert found[0] == found[1]
