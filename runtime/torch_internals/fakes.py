@@ -353,6 +353,31 @@ def contiguity(fake: torch.Tensor) -> tuple[bool, bool]:
     return True, True
 
 
+_ORDERS = {(torch.channels_last, 4): (1, 3, 2, 0), (torch.channels_last_3d, 5): (1, 4, 3, 2, 0)}
+
+
+def lies_in_order(fake: torch.Tensor, memory_format: torch.memory_format) -> bool | None:
+    """What ``is_contiguous(memory_format=...)`` says, where sizes are open: whether one is 0 or 1 is decided, as far as
+    the answer depends on it. None where no size is open, or torch says it for all sizes alike."""
+    strides = strides_of(fake)
+    plain = memory_format is torch.contiguous_format
+    order = tuple(range(fake.dim() - 1, -1, -1)) if plain else _ORDERS.get((memory_format, fake.dim()))
+    if order is None or all(type(size) is int for size in (*fake.shape, *strides)):
+        return None
+    if plain and contiguity(fake)[0]:
+        return True
+    if plain and any(size == 0 for size in fake.shape):
+        return True
+    expected: Any = 1
+    for dim in order:
+        if fake.shape[dim] == 1:
+            continue
+        if strides[dim] != expected:
+            return False
+        expected = expected * fake.shape[dim]
+    return True
+
+
 def size_expr(size: Any) -> Any:
     """The symbolic expression of a size (an int stands for itself)."""
     return size.node.expr if isinstance(size, torch.SymInt) else size

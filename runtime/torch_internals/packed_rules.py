@@ -1,4 +1,5 @@
-"""Shape rules for packed sequences: torch's own take the number of steps for that of rows, or read memory.
+"""Shape rules for packed sequences and layers of recurrent cells: torch's own take the number of steps for that of
+rows, go through the steps one by one, or read memory.
 
     data, batch_sizes = _pack_padded_sequence(input, lengths)     data: (rows, *features), batch_sizes: (steps,)
     output, *states = lstm.data(data, batch_sizes, ...)           output: (rows, features)
@@ -56,9 +57,25 @@ def _recurrent(shape_env: ShapeEnv, data: Any, batch_sizes: Any, states: Any, *r
     return _whole((data.shape[0], features), data), *(_whole(tuple(one.shape), one) for one in given)
 
 
+def _layers(shape_env: ShapeEnv, data: Any, state: Any, params: Any, *rest: Any) -> Any:
+    """Of layers over a whole tensor with open sizes: torch's rule goes through the steps one by one."""
+    *_, bidirectional, batch_first = rest
+    sizes = (*data.shape, *state.shape)
+    if data.dim() != 3 or state.dim() != 3 or type(bidirectional) is not bool or type(batch_first) is not bool or (
+        not any(isinstance(size, torch.SymInt) for size in sizes)
+    ):
+        return None
+    steps, batch = (data.shape[1], data.shape[0]) if batch_first else (data.shape[0], data.shape[1])
+    output = _whole((steps, batch, state.shape[-1] * (2 if bidirectional else 1)), data)
+    return output.transpose(0, 1) if batch_first else output, _whole(tuple(state.shape), state)
+
+
 _RULES: dict[Any, Callable[..., Any]] = {
     torch.ops.aten._pack_padded_sequence.default: _pack,
     torch.ops.aten._pad_packed_sequence.default: _pad,
+    torch.ops.aten.gru.input: _layers,
+    torch.ops.aten.rnn_tanh.input: _layers,
+    torch.ops.aten.rnn_relu.input: _layers,
     torch.ops.aten.lstm.data: _recurrent,
     torch.ops.aten.gru.data: _recurrent,
     torch.ops.aten.rnn_tanh.data: _recurrent,

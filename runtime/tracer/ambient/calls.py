@@ -73,6 +73,9 @@ class Findings:
     looked_at: frozenset[int] = frozenset()
     """Lists from outside, by identity, of which more is asked than to take another item."""
 
+    sized: frozenset[str] = frozenset()
+    """Not empty: what may be a copy or not, depending on sizes, is written (see ``recording.maybe_views``)."""
+
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 

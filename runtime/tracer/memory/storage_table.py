@@ -46,6 +46,8 @@ class Storage:
     """Whether some write was through ``.data``."""
     written: dict[Variable, Write] = field(default_factory=dict)
     """By value it got from an in-place operator or a join: what that was."""
+    shared_by_size: bool = False
+    """Whether it is other memory for some sizes, or other memory is it (see ``recording.maybe_views``)."""
     outdated: bool = False
     """Whether it was not brought up to date with a write to what may be the same, as no tensor shows it any more."""
     lost: Lost | None = None

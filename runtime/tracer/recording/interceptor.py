@@ -163,6 +163,12 @@ class Interceptor(torch_internals.TorchFunctionMode):
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
         if (name in _LAYOUT or name == "is_conj" and args[0].is_complex()) and session.knows(args[0]):
             self._require_layout(name, args[0])
+            if name == "is_contiguous":
+                memory_format = kwargs.get("memory_format", args[1] if len(args) > 1 else torch.contiguous_format)
+                lies_so = torch_internals.lies_in_order(self.session.fake(args[0]), memory_format)
+                if lies_so is not None:
+                    self.session.sizes.collect_asserts()  # there may be no Operator any more that would
+                    return lies_so
         if name in OF_DTYPES:
             for one in tensors_in(args[name == "to" :], kwargs):  # what is cast does not matter
                 session.note_dtype(one)

@@ -37,6 +37,7 @@ from runtime.tracer.numbers import number_arguments, scalars
 from runtime.tracer.recording import (
     faults,
     leaf_writes,
+    maybe_views,
     metadata_changes,
     nonwritable_views,
     reads,
@@ -197,6 +198,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             if part is not None:
                 return part
         squeezes.settle(self.session, func, args)
+        maybe_views.settle(self.session, func, args)
         casting = () if _packet(func) in _METADATA else self.session.casting(func)
         with _outside_of_kernels(func):
             return shape_rules.apply(self.session, func, args, kwargs, casting)
@@ -334,6 +336,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 continue
             if info_or_none.storage is None:
                 info_or_none.storage = session.storages.new(var)
+                maybe_views.note(session, func, args, [info_or_none.storage])
                 if _can_carry(out) and self._is_own_view(func, args, kwargs):
                     info_or_none.fixed = nonwritable_views.of_its_own(var, name)
             if info_or_none.steps:
@@ -392,6 +395,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch.Tag.inplace_view in func.tags:
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
+        maybe_views.require_settled(session, [infos[id(tensor)].storage for tensor in written])
         apart = metadata_changes.out_of_graph(session, func, args, kwargs, infos)
         noted = aten.announces_writes(func) and not torch_internals.writes_unseen(func)
         seen = torch.is_grad_enabled() and not apart and noted

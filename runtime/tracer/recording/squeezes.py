@@ -30,8 +30,8 @@ def settle(session: Session, func: Any, args: Any) -> None:
     fake = session.fake(args[0])
     for dim in _dims(fake, args[1:]):
         size = fake.shape[dim]
-        if isinstance(size, torch.SymInt) and not _is_known(session, size):
-            _not_one(session, size)
+        if isinstance(size, torch.SymInt) and not is_known(session, size):
+            not_one(session, size)
 
 
 def in_place(session: Session, func: Any, args: Any, rule: Callable[[Any, Any, Any], Any]) -> bool:
@@ -57,12 +57,14 @@ def _dims(fake: torch.Tensor, given: Any) -> Iterator[int]:
             yield dim % rank
 
 
-def _is_known(session: Session, size: torch.SymInt) -> bool:
+def is_known(session: Session, size: torch.SymInt) -> bool:
+    """Whether it is known if a size is 1."""
     bounds = session.shape_env.bound_sympy(size.node.expr)
     return bool(bounds.lower > 1 or bounds.upper < 1 or bounds.lower == bounds.upper)
 
 
-def _not_one(session: Session, size: torch.SymInt) -> None:
+def not_one(session: Session, size: torch.SymInt) -> None:
+    """Let it be a fact that a size is not 1."""
     expr = size.node.expr
     if len(expr.free_symbols) == 1 and expr.is_symbol and session.sizes.kept_apart(expr):
         session.sizes.assume(sympy.Ge(expr, 2))
@@ -73,4 +75,4 @@ def _not_one(session: Session, size: torch.SymInt) -> None:
             torch_internals.assume(size != 1)
 
 
-__all__ = ["in_place", "settle"]
+__all__ = ["in_place", "is_known", "not_one", "settle"]
