@@ -57,12 +57,17 @@ def test_what_chooses_kernels_of_cuda(change: Callable[[], Any]) -> None:
     assert torch_internals.cuda_settings() == before
 
 
+def _chosen() -> list[str]:
+    return [torch._C._get_fp32_precision_getter("cuda", one) for one in ("matmul", "conv")]
+
+
 @pytest.mark.skipif(not hasattr(torch._C, "_get_fp32_precision_getter"), reason="of newer versions of PyTorch")
 @pytest.mark.parametrize("backend, of", [("generic", "all"), ("cuda", "all"), ("cuda", "matmul"), ("cuda", "conv")])
 def test_what_newer_settings_choose(backend: str, of: str) -> None:
-    before, all_before = torch_internals.cuda_settings(), torch_internals.settings()
+    """What follows for products and convolutions: nothing where an earlier test has set these themselves."""
+    before, all_before, chosen = torch_internals.cuda_settings(), torch_internals.settings(), _chosen()
     try:
         torch._C._set_fp32_precision_setter(backend, of, "ieee" if of == "conv" else "tf32")
-        assert torch_internals.cuda_settings() != before
+        assert (torch_internals.cuda_settings() != before) == (_chosen() != chosen)
     finally:
         torch_internals.put_back_settings(all_before)
