@@ -240,6 +240,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("calls", CALLS)
 @pytest.mark.parametrize("name", PROGRAMS)

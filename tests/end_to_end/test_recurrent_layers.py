@@ -44,7 +44,7 @@ def calls(options: dict[str, Any]) -> list[list[torch.Tensor]]:
     return [[(one.transpose(0, 1) if first else one).contiguous().requires_grad_()] for one in made]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_length(kind: str, options: dict[str, Any]) -> None:
@@ -77,6 +77,7 @@ def test_a_state_without_a_batch_and_wrong_sizes(kind: str) -> None:
         same([str(got.error), got.result], [str(expected.error), expected.result], tolerance=1e-6)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("options", OPTIONS[:4], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_a_file(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
