@@ -256,6 +256,7 @@ TRANSFORMS: list[Callable[[nn.Module], Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:.torch.jit.(trace|script):DeprecationWarning")
 @pytest.mark.parametrize("backend", ["interpreter", "c"])
 @pytest.mark.parametrize("frozen", [False, True])
