@@ -237,7 +237,7 @@ def main() -> None:
                 steps[column], said[column] = step, f"first {first:.2f} s, off by {off:.1e}"
                 for _ in range(3):
                     step()
-            except Exception as error:
+            except Exception as error:  # whatever a framework raises is a row of the table
                 said[column] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
                 steps.pop(column, None)
         times: dict[str, list[float]] = {column: [] for column in steps}

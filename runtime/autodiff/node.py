@@ -114,7 +114,7 @@ class Runner:
         self._sized: dict[Any, list[Assumed]] = {}
         """Of derivatives that hold for some sizes only what each assumes of them."""
         self._of_shapes: dict[Any, int] = {}
-        """Kinds of arguments whose derivatives are made for each size by itself."""
+        """Which of them serves arguments of these shapes."""
         self.casting: Casting = ()
         """The autocast state that backward was last called under: what it is made for from then on."""
         self._lowered: dict[Any, Runner | None] = {}

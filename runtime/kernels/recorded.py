@@ -42,8 +42,7 @@ Function = Callable[..., tuple[Any, ...]]
 @dataclass(eq=False)
 class Recording:
     """What was recorded. kept: places of arguments that are read where they lie, and where that is; copied: places of
-    those that are copied to ``statics``; fresh: makes memory for results, and what is copied there; results: a result
-    each, as it is made of that memory."""
+    those that are copied to ``statics``; sources: the recording's memory that results are copied from."""
 
     play: Callable[[], None]
     turn: threading.Lock

@@ -44,6 +44,8 @@ _FAMILIES = ("aten.linalg_", "aten._linalg_", "aten.unique", "aten.fft_", "aten.
 _ALONE = frozenset({"aten.linalg_vector_norm", "aten.linalg_matmul", "aten.linalg_cross"})
 """Those of the families that are plain kernels."""
 _MASKS = frozenset({"aten.index", "aten.index_select"})
+_READ_FROM_TENSORS = frozenset({"scalar.truth", "scalar.item", "scalar.number", "scalar.index"})
+"""Of the operators of numbers those that may read a tensor: what they give may be another number each time."""
 
 
 def changing_numbers(program: Program) -> frozenset[Variable]:
@@ -53,7 +55,7 @@ def changing_numbers(program: Program) -> frozenset[Variable]:
     for op in program.block.walk():
         for block in op.blocks:
             found.update(var for var in block.args if not isinstance(var.type, TensorType))
-        if op.name.startswith(_STEADY) and op.name not in ("scalar.truth", "scalar.item"):
+        if op.name.startswith(_STEADY) and op.name not in _READ_FROM_TENSORS:
             steady = not any(var in found for var in leaves([*op.args, *op.kwargs.values()]))
         else:
             steady = False
