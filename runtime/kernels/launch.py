@@ -21,6 +21,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.kernels import prelude
+from runtime.kernels.row_kernel import SHARED
 from runtime.kernels.rows_in_cuda import WIDTH
 from runtime.kernels.text import Kernel
 from runtime.native import cache
@@ -37,8 +38,11 @@ FEW_ROWS, LONG_ROW = 64, 1 << 16
 NARROW = 1 << 30
 """Elements up to which they are counted in 32 bits."""
 
-Launch = Callable[[int, int, bytes], None]
-"""Launches a kernel: blocks, threads, and its parameters as words of 8 bytes."""
+MOST_PARTS = 512
+"""Blocks that add up their rows: each leaves a row of sums."""
+
+Launch = Callable[[int, int, bytes, int], None]
+"""Launches a kernel: blocks, threads, its parameters as words of 8 bytes, and bytes of each block's own memory."""
 
 
 class Machine(Protocol):
@@ -132,14 +136,14 @@ class Kernels:
     def launch(self, number: int, device: torch.device, count: int, width: int, *parameters: Any) -> None:
         """Launch one on a device's current stream: so many elements or rows, the rows so long."""
         kernel = self.kernels[number]
-        if count == 0 or (kernel.kind == "columns" and width == 0):
+        if (width if kernel.kind == "columns" else count) == 0:  # the sums of no rows are zero
             return
         blocks, threads = shape(kernel, count, width)
         narrow = max(count, width) <= NARROW
         words = struct.pack("<" + kernel.signature, *[
-            one.data_ptr() if isinstance(one, torch.Tensor) else one for one in parameters
+            one.data_ptr() if isinstance(one, torch.Tensor) else 0 if one is None else one for one in parameters
         ])
-        self._loaded(device, narrow)[kernel.name](blocks, threads, words)
+        self._loaded(device, narrow)[kernel.name](blocks, threads, words, own_memory(kernel, width))
 
     def prepare(self, device: torch.device) -> bool:
         """Whether they can be launched on a device; if not, a warning has said why."""
@@ -163,6 +167,21 @@ class Kernels:
         return found
 
 
+def parts(rows: int) -> int:
+    """How many blocks add up so many rows."""
+    return min(rows, MOST_PARTS)
+
+
+def own_memory(kernel: Kernel, width: int) -> int:
+    """Bytes of a block's own memory for rows of so many elements.
+
+    >>> row = Kernel("k", "", "rows", (), "", (4, 12))
+    >>> own_memory(row, 100), own_memory(row, 5000), own_memory(row, 50000)
+    (1200, 20000, 0)
+    """
+    return max((width * one for one in kernel.shared if width * one <= SHARED), default=0)
+
+
 def is_long(rows: int, width: int) -> bool:
     """Whether rows are so few and so long that PyTorch's kernels, which share a row among blocks, are far quicker."""
     return rows < FEW_ROWS and width > LONG_ROW
@@ -177,8 +196,12 @@ def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
     """
     if kernel.kind == "rows":
         return min(count, MOST_BLOCKS), min(max(-(-width // 32), 1) * 32, MOST_THREADS)
-    parts = -(-count // THREADS) if kernel.kind == "elements" else -(-width // WIDTH)
-    return min(parts, MOST_BLOCKS), THREADS
+    if kernel.kind == "sums":
+        return parts(count), min(max(-(-width // 32), 1) * 32, MOST_THREADS)
+    blocks = -(-count // THREADS) if kernel.kind == "elements" else -(-width // WIDTH)
+    return min(blocks, MOST_BLOCKS), THREADS
 
 
-__all__ = ["Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "shape"]
+__all__ = [
+    "Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "own_memory", "parts", "shape",
+]  # fmt: skip

@@ -14,7 +14,7 @@ import torch
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.kernels import nest_in_cuda
 from runtime.kernels.row_kernel import RowKernel
-from runtime.kernels.rows_in_cuda import BlockRows, pointer
+from runtime.kernels.rows_in_cuda import BlockRows, add_up, pointer
 from runtime.kernels.text import HostWriter, Kernel, KernelWriter, Kind, kernel
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.nest import Nest
@@ -57,6 +57,8 @@ class KernelLowering(Lowering):
     kernels: list[Kernel] = field(default_factory=list)
     dtypes: dict[str, torch.dtype] = field(default_factory=dict)
     """The names of dtypes in the host's text."""
+    allocations: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """Where in the host's text memory is made, and how."""
     unwritten: dict[int, Tensor] = field(default_factory=dict)
     """New memory that no kernel has written."""
     rows: RowKernel | None = None
@@ -124,10 +126,12 @@ class KernelLowering(Lowering):
         self.dtypes[name] = t.dtype
         sizes = f"({''.join(f'{dim}, ' for dim in t.dims)})"
         if t.straight:
-            self.w.line(f"p{t.n} = empty({sizes}, dtype={name}, device=device)")
+            text = f"empty({sizes}, dtype={name}, device=device)"
         else:
             strides = f"({''.join(f'{one}, ' for one in self.strides(t))})"
-            self.w.line(f"p{t.n} = empty_strided({sizes}, {strides}, dtype={name}, device=device)")
+            text = f"empty_strided({sizes}, {strides}, dtype={name}, device=device)"
+        self.allocations[t.n] = (len(self.host.lines), text)
+        self.host.line(f"p{t.n} = {text}")
         self.unwritten[t.n] = t
         return t
 
@@ -158,7 +162,7 @@ class KernelLowering(Lowering):
             if self.nest is not None and self.nest.reads(value):
                 self.nest.releases.append(value)
             elif self.rows is not None:
-                self.rows.releases.append(value)
+                self.rows.releases.append((value, self.rows.stages))
             else:
                 self.w.line(f"p{value.n} = None")
         elif self.nest is not None and self.nest.holds(value):
@@ -194,17 +198,27 @@ class KernelLowering(Lowering):
         kernel, self.rows = self.rows, None
         if kernel is None:
             return
-        kernel.w.indent -= 1
-        kernel.w.line("}")
+        for number, (_, slot) in kernel.at_home().items():  # memory only where the block's own does not suffice
+            place, text = self.allocations[number]
+            self.host.lines[place] = ""
+            self.host.line(f"p{number} = None if {slot.fits(kernel.n)} else {text}")
+        shared = kernel.finish()
         self.w.line(f"if is_long({kernel.rows}, {kernel.n}): return None")
-        self.launch("rows", kernel.w, kernel.rows, kernel.n, {f"p{n}" for n in kernel.written})
-        for value in kernel.releases:
+        self.launch("sums" if kernel.columns else "rows", kernel.w, kernel.rows, kernel.n,
+                    {f"p{n}" for n in kernel.written}, shared)  # fmt: skip
+        if kernel.columns:
+            add_up(self, kernel.columns, kernel.columns[0].part.dims[0], kernel.n)
+        for one in kernel.columns:
+            self.release(one.part)
+        for value, _ in kernel.releases:
             self.release(value)
 
-    def launch(self, kind: Kind, body: KernelWriter, count: Expr, width: Expr, written: set[str]) -> None:
-        """A kernel, and the line that launches it. count: elements or rows; width: how long a row is."""
+    def launch(self, kind: Kind, body: KernelWriter, count: Expr, width: Expr, written: set[str],
+               shared: tuple[int, ...] = ()) -> None:  # fmt: skip
+        """A kernel, and the line that launches it. count: elements or rows; width: how long a row is; shared: see
+        ``Kernel``."""
         name = f"k{len(self.kernels)}"
-        made = kernel(self.host, name, kind, body, written)
+        made = kernel(self.host, name, kind, body, written, shared)
         self.kernels.append(made)
         for one in written:
             self.unwritten.pop(int(one[1:]), None)

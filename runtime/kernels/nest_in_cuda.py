@@ -101,7 +101,7 @@ def stage(low: KernelLowering, nest: Nest, kernel: RowKernel) -> None:
         w.line(f"if (threadIdx.x == 0) p{fold.to.n}[{places[fold.to.n]}] = ({fold.to.ctype})({fold.result});")
     kernel.end()
     for t in [*(step.tensor for step in nest.steps if step.stored), *(fold.to for fold in nest.folds)]:
-        kernel.written[t.n] = operands[t.n][1]
+        kernel.writes(t.n, operands[t.n][1], kernel.stages)
         low.unwritten.pop(t.n, None)
 
 

@@ -26,6 +26,7 @@ typedef unsigned char uint8_t;
 #define TRAP asm("trap;")
 #define BITS_OF(f) __float_as_uint(f)
 #define FLOAT_OF(u) __uint_as_float(u)
+extern __shared__ u64 d2s_rows[];
 static __device__ __forceinline__ float hf_wide(uint16_t x) {
     float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f;
 }

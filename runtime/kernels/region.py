@@ -131,7 +131,8 @@ def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> Ke
     space: dict[str, Any] = {
         **low.dtypes, "PLAIN": _PLAIN, "grad": torch.is_grad_enabled, "empty": torch.empty,
         "empty_strided": torch.empty_strided, "takes": lambda tensor: launch.machine.takes(tensor),
-        "is_long": launch.is_long, "ready": kernels.prepare, "LEAST": -(1 << 63), "MOST": (1 << 63) - 1,
+        "is_long": launch.is_long, "parts": launch.parts, "ready": kernels.prepare,
+        "LEAST": -(1 << 63), "MOST": (1 << 63) - 1,
     }  # fmt: skip
     for number in range(len(low.kernels)):
         space[f"launch{number}"] = functools.partial(kernels.launch, number)
@@ -167,6 +168,8 @@ def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> Ke
     lines.append(" if not ready(device): return None")
     for line in low.host.lines:
         text = line.strip()
+        if not text:
+            continue
         if text.startswith("K") and "(" in text:
             kernel, _, rest = text[1:].partition("(")
             text = f"launch{kernel}(device, {rest}"

@@ -6,10 +6,15 @@
 
 A stage reads what stages before it stored, of its own row only: between them the threads of the block wait for each
 other. What another row would have is read in a kernel of its own.
+
+What only stages of the kernel read is never stored where rows are short: it stays in the memory that the block's
+threads share (``at_home``). Sums down the columns are begun there, too: a block adds up its own rows, and a second
+kernel what the blocks have.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,10 +25,38 @@ from runtime.native.values import Expr, Tensor, Value, identity
 if TYPE_CHECKING:
     from runtime.kernels.lowering import KernelLowering
 
+SHARED = 40 << 10
+"""Bytes of a block's own memory that rows may have: with what joins need it is less than every device has."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A sum down each column. part: what each block has, a row a block; to: the whole sums, once all have."""
+
+    part: Tensor
+    to: Tensor
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A row in a block's own memory. before: bytes of an element's row that lie before it; size: of its own."""
+
+    before: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """Bytes for each element of a row, up to the end of this one."""
+        return self.before + self.size
+
+    def fits(self, n: Expr) -> str:
+        """Whether there is room, in words that C and Python have in common."""
+        return f"{n} * {self.end} <= {SHARED}"
+
 
 @dataclass
 class RowKernel:
-    """The rows of a space: its last ``tail`` dimensions. written: the strides of what is stored, along the space."""
+    """The rows of a space: its last ``tail`` dimensions."""
 
     w: KernelWriter
     dims: tuple[Expr, ...]
@@ -31,15 +64,30 @@ class RowKernel:
     rows: Expr
     n: Expr
     written: dict[int, tuple[Expr, ...]] = field(default_factory=dict)
-    releases: list[Value] = field(default_factory=list)
-    """What is given back when it has been launched."""
+    """The strides of what is stored, along the space."""
+    since: dict[int, int] = field(default_factory=dict)
+    """The stage that stores it."""
+    releases: list[tuple[Value, int]] = field(default_factory=list)
+    """What is given back when it has been launched, and after which stage nothing reads it any more."""
+    columns: list[Column] = field(default_factory=list)
     stages: int = 0
+
+    def writes(self, n: int, strides: tuple[Expr, ...], stage: int) -> None:
+        """A stage stores a tensor."""
+        self.written[n] = strides
+        self.since.setdefault(n, stage)
 
     def may_read(self, n: int, strides: tuple[Expr, ...]) -> bool:
         """Whether a tensor read with these strides is of the same row, where a stage has stored it."""
+        if self.sums(n):
+            return False
         own = self.written.get(n)
         outer = range(len(self.dims) - self.tail)
         return own is None or all(own[dim] == strides[dim] for dim in outer if self.dims[dim] != 1)
+
+    def sums(self, n: int) -> bool:
+        """Whether a tensor is there only when the kernel has ended."""
+        return any(n == one.to.n for one in self.columns)
 
     def begin(self) -> None:
         """A stage begins."""
@@ -54,6 +102,67 @@ class RowKernel:
         self.w.indent -= 1
         self.w.line("}")
 
+    def at_home(self) -> dict[int, tuple[Tensor, Slot]]:
+        """Whole rows that nothing outside of the kernel reads, and where each is: two share a place if the last stage
+        that reads one comes before the first that stores the other."""
+        base = sum(_size(one.part) for one in self.columns)
+        found: dict[int, tuple[Tensor, Slot]] = {}
+        until: dict[Slot, int] = {}
+        last = {value.n: (value, stage) for value, stage in self.releases if isinstance(value, Tensor)}
+        for value, stage in sorted(last.values(), key=lambda one: (-_size(one[0]), self.since.get(one[0].n, 0))):
+            since = self.since.get(value.n)
+            if since is None or value.dims != self.dims or not value.straight or value.strides is not None or (
+                    self.sums(value.n)):  # fmt: skip
+                continue
+            free = [slot for slot, end in until.items() if slot.size == _size(value) and end < since]
+            slot = min(free, key=lambda one: one.before) if free else Slot(_up(base, _size(value)), _size(value))
+            base = max(base, slot.end)
+            until[slot] = stage
+            found[value.n] = (value, slot)
+        return found
+
+    def finish(self) -> tuple[int, ...]:
+        """Write the loop's end, and what comes before and after it. How many bytes for each element of a row there may
+        be in the block's own memory: as many as fit."""
+        w, n = self.w, self.n
+        home = self.at_home()
+        bodies = "\n".join(w.lines)
+        rows = [f"    {_pointer(w, value)}const r{number} = {slot.fits(n)} ? {_own(w, value, slot, n)} - i * {n} : "
+                f"p{number};" for number, (value, slot) in home.items()]  # fmt: skip
+        for number in home:
+            bodies = re.sub(rf"\bp{number}\b", f"r{number}", bodies)
+        first, last, slots = [], [], [slot for _, slot in home.values()]
+        before = 0
+        for one in self.columns:
+            number, slot = one.part.n, Slot(before, _size(one.part))
+            before = slot.end
+            slots.append(slot)
+            each = f"for (i64 j = threadIdx.x; j < {n}; j += blockDim.x)"
+            first += [f"  {_pointer(w, one.part)}const c{number} = {slot.fits(n)} ? {_own(w, one.part, slot, n)} : "
+                      f"p{number} + (i64)blockIdx.x * {n};",
+                      f"  {each} c{number}[j] = 0;"]  # fmt: skip
+            last.append(f"  if ({slot.fits(n)}) {each} p{number}[(i64)blockIdx.x * {n} + j] = c{number}[j];")
+        ends = ["    __syncthreads();"] if home else []  # the next row takes the same places
+        w.lines = [*first, f"  for (i64 i = blockIdx.x; i < {self.rows}; i += gridDim.x) {{", *rows,
+                   *bodies.split("\n"), *ends, "  }", *last]  # fmt: skip
+        return tuple(sorted({slot.end for slot in slots}))
+
+
+def _up(count: int, size: int) -> int:
+    return -(-count // size) * size
+
+
+def _size(t: Tensor) -> int:
+    return t.dtype.itemsize
+
+
+def _pointer(w: KernelWriter, t: Tensor) -> str:
+    return w.host.types[f"p{t.n}"]
+
+
+def _own(w: KernelWriter, t: Tensor, slot: Slot, n: Expr) -> str:
+    return f"({_pointer(w, t).strip()})((char *)d2s_rows + {n} * {slot.before})"
+
 
 def opened(low: KernelLowering, dims: tuple[Expr, ...], tail: int) -> RowKernel:
     """The open kernel if it goes over these rows, or a new one; another is closed."""
@@ -64,7 +173,6 @@ def opened(low: KernelLowering, dims: tuple[Expr, ...], tail: int) -> RowKernel:
     stay = len(dims) - tail
     rows, n = host.product(dims[:stay]), host.product(dims[stay:])
     low.rows = RowKernel(KernelWriter(host), dims, tail, rows, n)
-    low.rows.w.line(f"for (i64 i = blockIdx.x; i < {rows}; i += gridDim.x) {{")
     low.rows.w.indent += 1
     return low.rows
 
@@ -82,4 +190,4 @@ def along(low: KernelLowering, kernel: RowKernel, t: Tensor) -> tuple[Expr, ...]
     return Nest(kernel.dims, identity(len(kernel.dims))).strides(low, t)
 
 
-__all__ = ["RowKernel", "along", "opened", "tail_of"]
+__all__ = ["SHARED", "Column", "RowKernel", "Slot", "along", "opened", "tail_of"]

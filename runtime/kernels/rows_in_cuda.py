@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import torch
+
 from runtime.kernels.prelude import JOINS
-from runtime.kernels.row_kernel import along, opened, tail_of
+from runtime.kernels.row_kernel import Column, along, opened, tail_of
 from runtime.kernels.text import KernelWriter
 from runtime.native.lowering import Lowering
 from runtime.native.target import Columns, Joins, RowLoops, computed
@@ -55,6 +57,8 @@ class BlockRows(RowLoops):
     def __init__(self) -> None:
         self.read: list[Tensor] = []
         """The operands of the rule that is being written."""
+        self.down: list[Column] = []
+        """The sums down columns that are begun in the next rows."""
 
     def given(self, low: Lowering, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Operands; those that stand in a nest are computed in the same kernel, before."""
@@ -73,12 +77,16 @@ class BlockRows(RowLoops):
             opened(made, dims, tail)  # the nest becomes a stage of it
         made.flush()
         kernel = opened(made, dims, tail)
-        if any(t.n in kernel.written and t.dims != dims and made.host.product(t.dims) != rows for t in self.read):
+        if any(kernel.sums(t.n) or (t.n in kernel.written and t.dims != dims and made.host.product(t.dims) != rows)
+               for t in self.read):  # fmt: skip
             made.close()
             kernel = opened(made, dims, tail)
         self.read = []
+        kernel.columns += self.down
+        self.down = []
         for number, t in made.unwritten.items():
-            kernel.written[number] = along(made, kernel, t) if t.dims == dims else (1,) * len(dims)
+            strides = along(made, kernel, t) if t.dims == dims else (1,) * len(dims)
+            kernel.writes(number, strides, kernel.stages + 1)
         written = {f"p{number}" for number in kernel.written}
         made.unwritten.clear()
         kernel.begin()
@@ -106,49 +114,48 @@ class BlockRows(RowLoops):
 
     def columns(self, low: Lowering, rows: Expr, n: Expr, tensors: Sequence[tuple[str, Tensor]], head: str,
                 sums: Sequence[tuple[Tensor, str]]) -> Columns:  # fmt: skip
-        """A second kernel: a block a few columns, a warp a part of the rows."""
-        made: KernelLowering = low  # type: ignore[assignment]
-
-        def finish() -> None:
-            made.flush()
-            made.close()
-            self.read = []
-            if not sums:
-                return
-            w = KernelWriter(made.host)
-            written = {f"p{to.n}" for to, _ in sums}
-            kinds = [low.target.sums(to.dtype) for to, _ in sums]
-            for place, kind in enumerate(kinds):
-                w.line(f"__shared__ {kind} parts{place}[8][{WIDTH}];")
-            w.line(f"const int lane = threadIdx.x % {WIDTH}, warp = threadIdx.x / {WIDTH};")
-            w.line(f"for (i64 base = (i64)blockIdx.x * {WIDTH}; base < {n}; base += (i64)gridDim.x * {WIDTH}) {{")
-            w.indent += 1
-            w.line("const i64 j = base + lane;")
-            for place, kind in enumerate(kinds):
-                w.line(f"{kind} total{place} = 0;")
-            w.line(f"if (j < {n}) for (i64 i = warp; i < {rows}; i += 8) {{")
-            w.indent += 1
-            _begin_row(w, n, tensors, written)
-            w.line(head)
-            for place, (_, step) in enumerate(sums):
-                w.line(f"total{place} += {step};")
-            w.indent -= 1
-            w.line("}")
-            for place in range(len(sums)):
-                w.line(f"parts{place}[warp][lane] = total{place};")
-            w.line("__syncthreads();")
-            w.line(f"if (warp == 0 && j < {n}) {{")
-            for place, (to, _) in enumerate(sums):
-                w.line(f"  for (int k = 1; k < 8; k++) total{place} += parts{place}[k][lane];")
-                w.line(f"  p{to.n}[j] = ({computed(to)})total{place};")
-            w.line("}")
-            w.line("__syncthreads();")
-            w.indent -= 1
-            w.line("}")
-            w.lines = _with_rows_of_halves(made, w.lines)
-            made.launch("columns", w, rows, n, written)
-
-        return Columns((), finish)
+        """Each block adds up its own rows, in the kernel that goes over them; a second one what the blocks have."""
+        made: KernelLowering = low  # type: ignore[assignment]  # who uses these rows
+        if sums:
+            count = made.host.local("i64", "z")
+            made.host.line(f"{count} = parts({rows})")
+        steps = []
+        for to, step in sums:
+            wide = torch.float64 if low.target.sums(to.dtype) == "double" else torch.float32
+            column = Column(low.fresh(wide, (count, n)), to)
+            self.down.append(column)
+            steps.append(f"c{column.part.n}[j] += {step};")
+        return Columns(steps, lambda: None)
 
 
-__all__ = ["WIDTH", "BlockRows"]
+def add_up(low: KernelLowering, columns: Sequence[Column], rows: Expr, n: Expr) -> None:
+    """The kernel that adds up what blocks have: a block a few columns, a warp a part of the blocks."""
+    w = KernelWriter(low.host)
+    for place, one in enumerate(columns):
+        w.line(f"__shared__ {one.part.ctype} parts{place}[8][{WIDTH}];")
+    w.line(f"const int lane = threadIdx.x % {WIDTH}, warp = threadIdx.x / {WIDTH};")
+    w.line(f"for (i64 base = (i64)blockIdx.x * {WIDTH}; base < {n}; base += (i64)gridDim.x * {WIDTH}) {{")
+    w.indent += 1
+    w.line("const i64 j = base + lane;")
+    for place, one in enumerate(columns):
+        w.line(f"{one.part.ctype} total{place} = 0;")
+    w.line(f"if (j < {n}) for (i64 i = warp; i < {rows}; i += 8) {{")
+    for place, one in enumerate(columns):
+        w.line(f"  total{place} += p{one.part.n}[i * {n} + j];")
+    w.line("}")
+    for place in range(len(columns)):
+        w.line(f"parts{place}[warp][lane] = total{place};")
+    w.line("__syncthreads();")
+    w.line(f"if (warp == 0 && j < {n}) {{")
+    for place, one in enumerate(columns):
+        w.line(f"  for (int k = 1; k < 8; k++) total{place} += parts{place}[k][lane];")
+        w.line(f"  p{one.to.n}[j] = ({computed(one.to)})total{place};")
+    w.line("}")
+    w.line("__syncthreads();")
+    w.indent -= 1
+    w.line("}")
+    w.lines = _with_rows_of_halves(low, w.lines)
+    low.launch("columns", w, rows, n, {f"p{one.to.n}" for one in columns})
+
+
+__all__ = ["WIDTH", "BlockRows", "add_up"]

@@ -17,21 +17,24 @@ from typing import Literal
 from runtime.native.values import Expr, Unsupported
 from runtime.native.writer import Writer
 
-Kind = Literal["elements", "rows", "columns"]
-"""What a kernel's threads share: elements one by one, rows (a block a row), or columns (a warp's width a block)."""
+Kind = Literal["elements", "rows", "sums", "columns"]
+"""What a kernel's threads share: elements one by one, rows (a block a row), rows that are summed, too (a block some of
+them), or columns (a warp's width a block)."""
 
 _NAME = re.compile(r"\b[a-z]+\d+(?:_\d+)?\b")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel. parameters: the host's names in their order; signature: q for a word, d for a float."""
+    """A kernel. parameters: the host's names in their order; signature: q for a word, d for a float; shared: how many
+    bytes for each element of a row it can make use of in a block's own memory."""
 
     name: str
     text: str
     kind: Kind
     parameters: tuple[str, ...]
     signature: str
+    shared: tuple[int, ...] = ()
 
 
 class HostWriter(Writer):
@@ -77,7 +80,8 @@ class KernelWriter(Writer):
         self.line(f"if ({condition}) TRAP;")
 
 
-def kernel(host: HostWriter, name: str, kind: Kind, body: KernelWriter, written: set[str]) -> Kernel:
+def kernel(host: HostWriter, name: str, kind: Kind, body: KernelWriter, written: set[str],
+           shared: tuple[int, ...] = ()) -> Kernel:  # fmt: skip
     """What a body is as a whole kernel. written: pointers through which it stores."""
     text = "\n".join([*body.locals, *body.lines])
     own = {line.split()[-3] for line in body.locals}
@@ -93,7 +97,7 @@ def kernel(host: HostWriter, name: str, kind: Kind, body: KernelWriter, written:
         else:
             parameters.append(f"const {ctype} {one}")
     head = f'extern "C" __global__ void {name}({", ".join(parameters)}) {{'
-    return Kernel(name, "\n".join([head, text, "}"]), kind, tuple(found), signature)
+    return Kernel(name, "\n".join([head, text, "}"]), kind, tuple(found), signature, shared)
 
 
 def indices(count: str, spans: list[Expr], first: int) -> Iterator[str]:

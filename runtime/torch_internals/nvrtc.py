@@ -106,9 +106,9 @@ def _on(device: int) -> Iterator[ctypes.CDLL]:
         library.cuCtxPopCurrent_v2(ctypes.byref(current))
 
 
-def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Callable[[int, int, bytes], None]]:
+def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Callable[[int, int, bytes, int], None]]:
     """What launches the kernels of machine code on a device, by name. Errors raised: CompileError."""
-    found: dict[str, Callable[[int, int, bytes], None]] = {}
+    found: dict[str, Callable[[int, int, bytes, int], None]] = {}
     with _on(device) as library:
         module = ctypes.c_void_p()
         _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code), CompileError)
@@ -120,15 +120,16 @@ def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Cal
     return found
 
 
-def _launcher(function: int, device: int) -> Callable[[int, int, bytes], None]:
-    """What launches a kernel on PyTorch's current stream of a device, with parameters as words of 8 bytes."""
+def _launcher(function: int, device: int) -> Callable[[int, int, bytes, int], None]:
+    """What launches a kernel on PyTorch's current stream of a device, with parameters as words of 8 bytes and bytes of
+    shared memory."""
     library = _driver()
     launch, stream_of, device_now = library.cuLaunchKernel, torch._C._cuda_getCurrentRawStream, torch._C._cuda_getDevice
     lock = threading.Lock()
     values: Any = ctypes.create_string_buffer(0)
     parameters: Any = None
 
-    def run(blocks: int, threads: int, words: bytes) -> None:
+    def run(blocks: int, threads: int, words: bytes, shared: int) -> None:
         nonlocal values, parameters
         stream = stream_of(device)
         with lock:  # the driver has read them when it returns
@@ -139,10 +140,10 @@ def _launcher(function: int, device: int) -> Callable[[int, int, bytes], None]:
             values[: len(words)] = words
             status = _NO_CONTEXT
             if device_now() == device:
-                status = launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
+                status = launch(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, None)
             if status in _CONTEXTS:  # a thread that has not called CUDA yet has none
                 with _on(device):
-                    status = launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
+                    status = launch(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, None)
         if status:
             _check_driver(library, status, RuntimeError)
 

@@ -16,6 +16,7 @@
 struct dim { unsigned x, y, z; };
 static dim threadIdx, blockIdx, blockDim, gridDim;
 static int trapped;
+static uint64_t *d2s_rows;
 #define TRAP trapped = 1
 
 static inline uint32_t BITS_OF(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
@@ -61,13 +62,14 @@ static void fiber() {
     over[current] = true;
     swapcontext(&fibers[current], &scheduler);
 }
-/* barriers: whether threads wait for each other; without them each runs to its end */
-static int run_kernel(void (*kernel)(void **), unsigned blocks, unsigned threads, void **parameters, int barriers) {
+/* barriers: whether threads wait for each other; without them each runs to its end. shared: bytes of a block's memory */
+static int run_blocks(void (*kernel)(void **), unsigned blocks, unsigned threads, void **parameters, int barriers,
+                      unsigned shared) {
     body = kernel; given = parameters; trapped = 0;
     gridDim = {blocks, 1, 1}; blockDim = {threads, 1, 1};
-    if (threads > MOST || !blocks) return 2;
     for (unsigned b = 0; b < blocks; b++) {
         blockIdx = {b, 0, 0};
+        memset(d2s_rows, 0xff, shared); /* nothing is left of the last block's: not a number */
         if (!barriers) {
             for (unsigned t = 0; t < threads; t++) { threadIdx = {t, 0, 0}; kernel(parameters); }
             continue;
@@ -91,4 +93,13 @@ static int run_kernel(void (*kernel)(void **), unsigned blocks, unsigned threads
         }
     }
     return trapped;
+}
+static int run_kernel(void (*kernel)(void **), unsigned blocks, unsigned threads, void **parameters, int barriers,
+                      unsigned shared) {
+    if (threads > MOST || !blocks) return 2;
+    if (shared > 48 * 1024) return 4;
+    d2s_rows = (uint64_t *)malloc(shared + 1); /* so much and no more, as a sanitizer sees */
+    int status = run_blocks(kernel, blocks, threads, parameters, barriers, shared);
+    free(d2s_rows);
+    return status;
 }

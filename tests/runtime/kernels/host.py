@@ -41,8 +41,8 @@ def entries(source: str) -> str:
         given = ", ".join(f"*({one} *)p[{place}]" for place, one in enumerate(types))
         barriers = int("__syncthreads" in body or "block_join" in body)
         lines += [f"static void call_{name}(void **p) {{ {name}({given}); }}",
-                  f'extern "C" int launch_{name}(unsigned blocks, unsigned threads, void **p) '
-                  f"{{ return run_kernel(call_{name}, blocks, threads, p, {barriers}); }}"]  # fmt: skip
+                  f'extern "C" int launch_{name}(unsigned blocks, unsigned threads, void **p, unsigned shared) '
+                  f"{{ return run_kernel(call_{name}, blocks, threads, p, {barriers}, shared); }}"]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -94,9 +94,9 @@ class Card(launch.Device):
         return {name: self._noting(name, one) for name, one in super().load(source, names, device).items()}
 
     def _noting(self, name: str, one: Launch) -> Launch:
-        def launch(blocks: int, threads: int, words: bytes) -> None:
+        def launch(blocks: int, threads: int, words: bytes, shared: int) -> None:
             self.launches.append((name, blocks, threads))
-            one(blocks, threads, words)
+            one(blocks, threads, words, shared)
 
         return launch
 
@@ -146,13 +146,14 @@ class Host:
     def _launcher(self, library: ctypes.CDLL, name: str) -> Launch:
         function = getattr(library, f"launch_{name}")
 
-        def launch(blocks: int, threads: int, words: bytes) -> None:
+        def launch(blocks: int, threads: int, words: bytes, shared: int) -> None:
             count = len(words) // 8
             values = ctypes.create_string_buffer(words, max(len(words), 1))
             base = ctypes.addressof(values)
             self.launches.append((name, blocks, threads))
             assert threads % 32 == 0, "blocks are whole warps"
-            status = function(blocks, threads, (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8)))
+            status = function(blocks, threads, (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8)),
+                              shared)  # fmt: skip
             if status == 1:
                 raise RuntimeError("CUDA error: device-side assert triggered")
             assert status == 0, f"{name}: threads of a block wait at barriers that others do not reach ({status})"

@@ -47,7 +47,7 @@ class _Machine:
     def __init__(self, error: str = "") -> None:
         self.error = error
         self.loads: list[tuple[str, torch.device]] = []
-        self.launches: list[tuple[int, int, bytes]] = []
+        self.launches: list[tuple[int, int, bytes, int]] = []
 
     def is_there(self) -> bool:
         return True
@@ -73,7 +73,7 @@ def test_kernels_are_loaded_once_for_each_device_and_type_of_index(monkeypatch: 
     narrow, whole = "#define INDEX unsigned", "#define INDEX long long"
     assert machine.loads == [(one, torch.device(f"cuda:{number}")) for number in (0, 1) for one in (narrow, whole)]
     words = struct.pack("<qqd", tensor.data_ptr(), 7, 0.5)
-    assert machine.launches == [(4, 256, words), (4, 256, words), (launch.MOST_BLOCKS, 256, words)] * 2
+    assert machine.launches == [(4, 256, words, 0), (4, 256, words, 0), (launch.MOST_BLOCKS, 256, words, 0)] * 2
 
 
 def test_what_cannot_be_compiled_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,7 @@ def test_what_cannot_be_compiled_is_told_once(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("kind,count,width,expected", [
     ("elements", 1, 1, (1, 256)), ("elements", 257, 1, (2, 256)), ("elements", 1 << 40, 1, (1 << 16, 256)),
     ("rows", 5, 1, (5, 32)), ("rows", 5, 33, (5, 64)), ("rows", 1 << 20, 4096, (1 << 16, 512)),
+    ("sums", 5, 33, (5, 64)), ("sums", 1 << 20, 4096, (launch.MOST_PARTS, 512)),
     ("columns", 100, 33, (2, 256)), ("columns", 1, 1, (1, 256)),
 ])  # fmt: skip
 def test_blocks_and_threads(kind: Kind, count: int, width: int, expected: tuple[int, int]) -> None:

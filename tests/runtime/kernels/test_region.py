@@ -184,7 +184,8 @@ def test_intermediate_memory_is_given_back(host: Host) -> None:
       return %v as $0
     }"""
     made = agree(text, [torch.randn(3, 5)], rounding=1e-6, kernels=1)
-    assert made.written.compiled[0].source.count(" = None") == 3
+    source = made.written.compiled[0].source
+    assert source.count(" = None\n") == 3 and source.count(" = None if ") == 3  # of rows that are short there is none
 
 
 def test_few_long_rows_are_pytorchs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
