@@ -198,10 +198,11 @@ class KernelLowering(Lowering):
         kernel, self.rows = self.rows, None
         if kernel is None:
             return
-        for number, (_, slot) in kernel.at_home().items():  # memory only where the block's own does not suffice
-            place, text = self.allocations[number]
-            self.host.lines[place] = ""
-            self.host.line(f"p{number} = None if {slot.fits(kernel.n)} else {text}")
+        for number, one in kernel.at_home().items():
+            if not one.kept:  # memory only where the block's own does not suffice
+                place, text = self.allocations[number]
+                self.host.lines[place] = ""
+                self.host.line(f"p{number} = None if {one.slot.fits(kernel.n)} else {text}")
         shared = kernel.finish()
         self.w.line(f"if is_long({kernel.rows}, {kernel.n}): return None")
         self.launch("sums" if kernel.columns else "rows", kernel.w, kernel.rows, kernel.n,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from runtime.kernels.prelude import JOINS
 from runtime.kernels.row_kernel import RowKernel, opened
-from runtime.kernels.text import KernelWriter, indices
+from runtime.kernels.text import UNROLL, KernelWriter, indices
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest, Span
 from runtime.native.values import Expr, Tensor, Unsupported, identity
@@ -88,6 +88,7 @@ def stage(low: KernelLowering, nest: Nest, kernel: RowKernel) -> None:
         w.line(line)
     for fold in nest.folds:
         w.line(f"{fold.first};")
+    w.line(UNROLL)
     w.line(f"for (INDEX at = threadIdx.x; at < {kernel.n}; at += blockDim.x) {{")
     w.indent += 1
     for line in indices("at", counts[outer:], outer):
@@ -101,7 +102,7 @@ def stage(low: KernelLowering, nest: Nest, kernel: RowKernel) -> None:
         w.line(f"if (threadIdx.x == 0) p{fold.to.n}[{places[fold.to.n]}] = ({fold.to.ctype})({fold.result});")
     kernel.end()
     for t in [*(step.tensor for step in nest.steps if step.stored), *(fold.to for fold in nest.folds)]:
-        kernel.writes(t.n, operands[t.n][1], kernel.stages)
+        kernel.writes(t, operands[t.n][1], kernel.stages)
         low.unwritten.pop(t.n, None)
 
 

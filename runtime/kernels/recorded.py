@@ -28,6 +28,8 @@ MOST_SEEN = 64
 """Kinds of calls, from which on it is not looked for more."""
 MOST_BYTES = 8 << 20
 """What a call may have to copy."""
+MISSES, SKIPPED = 16, 63
+"""After so many calls in a row of kinds that cannot be recorded, so many calls are not looked at."""
 MOST_AGAIN = 4
 """How often a recording is made again because an argument that lay in one place has moved."""
 
@@ -135,6 +137,10 @@ class RecordedRun:
     again: int = 0
     reason: str = ""
     replays: int = 0
+    misses: int = 0
+    """Calls in a row of kinds that cannot be recorded."""
+    skip: int = 0
+    """How many of the next calls are not looked at."""
     last: Recording | None = None
     """That was replayed last."""
     quick: _Quick | None = None
@@ -142,6 +148,9 @@ class RecordedRun:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, function: Function, *given: Any) -> tuple[Any, ...]:
+        if self.skip:  # threads may lose a count of each other's: it matters to nothing
+            self.skip -= 1
+            return function(*given)
         if self.reason or not self._lock.acquire(blocking=False):
             return function(*given)
         try:
@@ -155,6 +164,9 @@ class RecordedRun:
             found = self.recordings.get(kind)
             if found is None:
                 if kind in self.recordings:
+                    self.misses += 1
+                    if self.misses >= MISSES:
+                        self.misses, self.skip = 0, SKIPPED
                     return function(*given)
                 return self._not_yet(kind, function, given, tensors)
             gone = found.moved(tensors)
@@ -182,6 +194,7 @@ class RecordedRun:
             return function(*given)
         try:
             self.replays += 1
+            self.misses = 0
             return recording.replay(tensors)
         finally:
             recording.turn.release()

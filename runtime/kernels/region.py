@@ -73,7 +73,7 @@ class KernelRegion:
                 if type(one) not in _PLAIN or not launch.machine.takes(one):
                     return None
                 if not one.is_contiguous():
-                    order = order_of(one.shape, one.stride())
+                    order = order_of(tuple(one.shape), one.stride())
                     if order is None:
                         return None
                     layouts.append(Layout(order))
@@ -94,6 +94,7 @@ class KernelRegion:
         return result
 
 
+@functools.lru_cache(1024)
 def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
     """Dimensions from the outermost in memory inwards; None where that is not certain.
 

@@ -54,6 +54,15 @@ class Slot:
         return f"{n} * {self.end} <= {SHARED}"
 
 
+@dataclass(frozen=True)
+class Home:
+    """A row that stays in a block's own memory. kept: whether it is read outside of the kernel, too."""
+
+    tensor: Tensor
+    slot: Slot
+    kept: bool
+
+
 @dataclass
 class RowKernel:
     """The rows of a space: its last ``tail`` dimensions."""
@@ -71,11 +80,15 @@ class RowKernel:
     """What is given back when it has been launched, and after which stage nothing reads it any more."""
     columns: list[Column] = field(default_factory=list)
     stages: int = 0
+    ends: list[int] = field(default_factory=list)
+    """Where in the text each stage ends."""
+    stored: dict[int, Tensor] = field(default_factory=dict)
+    """What stages store, by its number."""
 
-    def writes(self, n: int, strides: tuple[Expr, ...], stage: int) -> None:
+    def writes(self, t: Tensor, strides: tuple[Expr, ...], stage: int) -> None:
         """A stage stores a tensor."""
-        self.written[n] = strides
-        self.since.setdefault(n, stage)
+        self.written[t.n], self.stored[t.n] = strides, t
+        self.since.setdefault(t.n, stage)
 
     def may_read(self, n: int, strides: tuple[Expr, ...]) -> bool:
         """Whether a tensor read with these strides is of the same row, where a stage has stored it."""
@@ -101,51 +114,70 @@ class RowKernel:
         """A stage is written."""
         self.w.indent -= 1
         self.w.line("}")
+        self.ends.append(len(self.w.lines))
 
-    def at_home(self) -> dict[int, tuple[Tensor, Slot]]:
-        """Whole rows that nothing outside of the kernel reads, and where each is: two share a place if the last stage
-        that reads one comes before the first that stores the other."""
+    def at_home(self) -> dict[int, Home]:
+        """Whole rows that stages store and later ones read, and where each is: two share a place if the last stage that
+        reads one comes before the first that stores the other."""
         base = sum(_size(one.part) for one in self.columns)
-        found: dict[int, tuple[Tensor, Slot]] = {}
+        dead = {value.n: stage for value, stage in self.releases}
+        found: dict[int, Home] = {}
         until: dict[Slot, int] = {}
-        last = {value.n: (value, stage) for value, stage in self.releases if isinstance(value, Tensor)}
-        for value, stage in sorted(last.values(), key=lambda one: (-_size(one[0]), self.since.get(one[0].n, 0))):
-            since = self.since.get(value.n)
-            if since is None or value.dims != self.dims or not value.straight or value.strides is not None or (
-                    self.sums(value.n)):  # fmt: skip
+        for n, t in sorted(self.stored.items(), key=lambda one: (-_size(one[1]), self.since[one[0]])):
+            if t.dims != self.dims or not t.straight or t.strides is not None or self.sums(n):
                 continue
-            free = [slot for slot, end in until.items() if slot.size == _size(value) and end < since]
-            slot = min(free, key=lambda one: one.before) if free else Slot(_up(base, _size(value)), _size(value))
+            since, last = self.since[n], self._last(n)
+            if n not in dead and last == since:
+                continue
+            free = [slot for slot, end in until.items() if slot.size == _size(t) and end < since]
+            slot = min(free, key=lambda one: one.before) if free else Slot(_up(base, _size(t)), _size(t))
             base = max(base, slot.end)
-            until[slot] = stage
-            found[value.n] = (value, slot)
+            until[slot] = last
+            found[n] = Home(t, slot, n not in dead)
         return found
+
+    def _last(self, n: int) -> int:
+        """The last stage that speaks of a tensor."""
+        named = re.compile(rf"\bp{n}\b")
+        begins = [0, *self.ends]
+        return max((stage for stage, (begin, end) in enumerate(zip(begins, self.ends), 1)
+                    if any(named.search(line) for line in self.w.lines[begin:end])), default=self.since[n])  # fmt: skip
 
     def finish(self) -> tuple[int, ...]:
         """Write the loop's end, and what comes before and after it. How many bytes for each element of a row there may
         be in the block's own memory: as many as fit."""
         w, n = self.w, self.n
         home = self.at_home()
-        bodies = "\n".join(w.lines)
-        rows = [f"    {_pointer(w, value)}const r{number} = {slot.fits(n)} ? {_own(w, value, slot, n)} - i * {n} : "
-                f"p{number};" for number, (value, slot) in home.items()]  # fmt: skip
-        for number in home:
-            bodies = re.sub(rf"\bp{number}\b", f"r{number}", bodies)
-        first, last, slots = [], [], [slot for _, slot in home.values()]
+        bodies: list[str] = []
+        for stage, (begin, end) in enumerate(zip([0, *self.ends], self.ends), 1):
+            bodies += [re.sub(r"\bp(\d+)\b", lambda one: f"r{one[1]}" if int(one[1]) in home else one[0], line)
+                       for line in w.lines[begin:end]]  # fmt: skip
+            for number, one in home.items():
+                if one.kept and self.since[number] == stage:  # by the very threads that made it
+                    bodies.append(f"    if ({one.slot.fits(n)}) {_each(n)} p{number}[i * {n} + j] = "
+                                  f"r{number}[i * {n} + j];")  # fmt: skip
+        rows = [f"    {_pointer(w, one.tensor)}const r{number} = {one.slot.fits(n)} ? "
+                f"{_own(w, one.tensor, one.slot, n)} - i * {n} : p{number};"
+                for number, one in home.items()]  # fmt: skip
+        first, last, slots = [], [], [one.slot for one in home.values()]
         before = 0
-        for one in self.columns:
-            number, slot = one.part.n, Slot(before, _size(one.part))
+        for column in self.columns:
+            number, slot = column.part.n, Slot(before, _size(column.part))
             before = slot.end
             slots.append(slot)
-            each = f"for (i64 j = threadIdx.x; j < {n}; j += blockDim.x)"
-            first += [f"  {_pointer(w, one.part)}const c{number} = {slot.fits(n)} ? {_own(w, one.part, slot, n)} : "
-                      f"p{number} + (i64)blockIdx.x * {n};",
-                      f"  {each} c{number}[j] = 0;"]  # fmt: skip
-            last.append(f"  if ({slot.fits(n)}) {each} p{number}[(i64)blockIdx.x * {n} + j] = c{number}[j];")
+            first += [f"  {_pointer(w, column.part)}const c{number} = {slot.fits(n)} ? {_own(w, column.part, slot, n)} "
+                      f": p{number} + (i64)blockIdx.x * {n};",
+                      f"  {_each(n)} c{number}[j] = 0;"]  # fmt: skip
+            last.append(f"  if ({slot.fits(n)}) {_each(n)} p{number}[(i64)blockIdx.x * {n} + j] = c{number}[j];")
         ends = ["    __syncthreads();"] if home else []  # the next row takes the same places
-        w.lines = [*first, f"  for (i64 i = blockIdx.x; i < {self.rows}; i += gridDim.x) {{", *rows,
-                   *bodies.split("\n"), *ends, "  }", *last]  # fmt: skip
+        w.lines = [*first, f"  for (i64 i = blockIdx.x; i < {self.rows}; i += gridDim.x) {{", *rows, *bodies, *ends,
+                   "  }", *last]  # fmt: skip
         return tuple(sorted({slot.end for slot in slots}))
+
+
+def _each(n: Expr) -> str:
+    """Something for each element of a row, in the same threads as ever."""
+    return f"for (i64 j = threadIdx.x; j < {n}; j += blockDim.x)"
 
 
 def _up(count: int, size: int) -> int:

@@ -18,7 +18,7 @@ import torch
 
 from runtime.kernels.prelude import JOINS
 from runtime.kernels.row_kernel import Column, along, opened, tail_of
-from runtime.kernels.text import KernelWriter
+from runtime.kernels.text import UNROLL, KernelWriter
 from runtime.native.lowering import Lowering
 from runtime.native.target import Columns, Joins, RowLoops, computed
 from runtime.native.values import HALVES, Expr, Tensor, Unsupported, identity
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 WIDTH = 32
 """Columns of a block that sums down columns."""
+PARTS = 32
+"""How many of its warps share a column."""
 
 
 def pointer(t: Tensor) -> str:
@@ -84,9 +86,9 @@ class BlockRows(RowLoops):
         self.read = []
         kernel.columns += self.down
         self.down = []
-        for number, t in made.unwritten.items():
+        for t in made.unwritten.values():
             strides = along(made, kernel, t) if t.dims == dims else (1,) * len(dims)
-            kernel.writes(number, strides, kernel.stages + 1)
+            kernel.writes(t, strides, kernel.stages + 1)
         written = {f"p{number}" for number in kernel.written}
         made.unwritten.clear()
         kernel.begin()
@@ -106,6 +108,7 @@ class BlockRows(RowLoops):
 
     def map(self, low: Lowering, n: Expr, step: str) -> None:
         """Something for each element, one after another for a thread."""
+        low.w.line(UNROLL)
         low.w.line(f"for (i64 j = threadIdx.x; j < {n}; j += blockDim.x) {{ {step} }}")
 
     def once(self, low: Lowering, text: str) -> None:
@@ -132,23 +135,26 @@ def add_up(low: KernelLowering, columns: Sequence[Column], rows: Expr, n: Expr) 
     """The kernel that adds up what blocks have: a block a few columns, a warp a part of the blocks."""
     w = KernelWriter(low.host)
     for place, one in enumerate(columns):
-        w.line(f"__shared__ {one.part.ctype} parts{place}[8][{WIDTH}];")
+        w.line(f"__shared__ {one.part.ctype} parts{place}[{PARTS}][{WIDTH}];")
     w.line(f"const int lane = threadIdx.x % {WIDTH}, warp = threadIdx.x / {WIDTH};")
     w.line(f"for (i64 base = (i64)blockIdx.x * {WIDTH}; base < {n}; base += (i64)gridDim.x * {WIDTH}) {{")
     w.indent += 1
     w.line("const i64 j = base + lane;")
     for place, one in enumerate(columns):
         w.line(f"{one.part.ctype} total{place} = 0;")
-    w.line(f"if (j < {n}) for (i64 i = warp; i < {rows}; i += 8) {{")
+    w.line(f"if (j < {n}) {{")
+    w.line(f"  {UNROLL}")
+    w.line(f"  for (i64 i = warp; i < {rows}; i += {PARTS}) {{")
     for place, one in enumerate(columns):
-        w.line(f"  total{place} += p{one.part.n}[i * {n} + j];")
+        w.line(f"    total{place} += p{one.part.n}[i * {n} + j];")
+    w.line("  }")
     w.line("}")
     for place in range(len(columns)):
         w.line(f"parts{place}[warp][lane] = total{place};")
     w.line("__syncthreads();")
     w.line(f"if (warp == 0 && j < {n}) {{")
     for place, one in enumerate(columns):
-        w.line(f"  for (int k = 1; k < 8; k++) total{place} += parts{place}[k][lane];")
+        w.line(f"  for (int k = 1; k < {PARTS}; k++) total{place} += parts{place}[k][lane];")
         w.line(f"  p{one.to.n}[j] = ({computed(one.to)})total{place};")
     w.line("}")
     w.line("__syncthreads();")
@@ -158,4 +164,4 @@ def add_up(low: KernelLowering, columns: Sequence[Column], rows: Expr, n: Expr) 
     low.launch("columns", w, rows, n, {f"p{one.to.n}" for one in columns})
 
 
-__all__ = ["WIDTH", "BlockRows", "add_up"]
+__all__ = ["PARTS", "WIDTH", "BlockRows", "add_up"]

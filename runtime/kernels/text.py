@@ -21,6 +21,9 @@ Kind = Literal["elements", "rows", "sums", "columns"]
 """What a kernel's threads share: elements one by one, rows (a block a row), rows that are summed, too (a block some of
 them), or columns (a warp's width a block)."""
 
+UNROLL = "#pragma unroll 4"
+"""Before a thread's loop over its elements: what is read for several waits at once."""
+
 _NAME = re.compile(r"\b[a-z]+\d+(?:_\d+)?\b")
 
 
@@ -114,4 +117,4 @@ def indices(count: str, spans: list[Expr], first: int) -> Iterator[str]:
     yield f"const i64 i{first} = rest{first};"
 
 
-__all__ = ["HostWriter", "Kernel", "KernelWriter", "Kind", "indices", "kernel"]
+__all__ = ["UNROLL", "HostWriter", "Kernel", "KernelWriter", "Kind", "indices", "kernel"]

@@ -39,7 +39,7 @@ static inline uint16_t hf_narrow(float f) {
 }
 using std::isnan; using std::isinf; using std::isfinite; using std::sqrt; using std::log; using std::exp;
 
-enum { MOST = 512, ROOM = 64 * 1024 };
+enum { MOST = 1024, ROOM = 64 * 1024 };
 static ucontext_t fibers[MOST], scheduler;
 static char *rooms[MOST];
 static bool over[MOST];

@@ -88,7 +88,7 @@ def test_kernels_are_made_of_each_kind(host: Host) -> None:
     for kind, text in sources().items():
         assert text.count("__global__") >= (2 if kind != "whole" else 1), (kind, text)
         assert "block_join" in text and "gridDim" in text
-        assert kind == "whole" or "parts0[8]" in text
+        assert kind == "whole" or "parts0[32]" in text
 
 
 @pytest.mark.skipif(NVCC is None, reason="there is no nvcc")

@@ -86,9 +86,11 @@ def test_what_cannot_be_compiled_is_told_once(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("kind,count,width,expected", [
     ("elements", 1, 1, (1, 256)), ("elements", 257, 1, (2, 256)), ("elements", 1 << 40, 1, (1 << 16, 256)),
-    ("rows", 5, 1, (5, 32)), ("rows", 5, 33, (5, 64)), ("rows", 1 << 20, 4096, (1 << 16, 512)),
-    ("sums", 5, 33, (5, 64)), ("sums", 1 << 20, 4096, (launch.MOST_PARTS, 512)),
-    ("columns", 100, 33, (2, 256)), ("columns", 1, 1, (1, 256)),
+    ("rows", 5, 1, (5, 32)), ("rows", 5, 65, (5, 64)), ("rows", 1 << 20, 9000, (1 << 16, 512)),
+    ("rows", 5000, 1000, (5000, 128)), ("rows", 500, 1000, (500, 256)), ("rows", 100, 1000, (100, 512)),
+    ("sums", 5, 65, (5, 64)), ("sums", 5000, 1000, (launch.MOST_PARTS, 256)),
+    ("sums", 1 << 20, 9000, (launch.MOST_PARTS, 512)),
+    ("columns", 100, 33, (2, 1024)), ("columns", 1, 1, (1, 1024)),
 ])  # fmt: skip
 def test_blocks_and_threads(kind: Kind, count: int, width: int, expected: tuple[int, int]) -> None:
     """Blocks are whole warps, no more than a launch may have."""

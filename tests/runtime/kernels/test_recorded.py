@@ -295,6 +295,34 @@ def test_large_results_are_not_copied(host: Host, monkeypatch: pytest.MonkeyPatc
         assert _replays(static) == replays
 
 
+def test_what_is_never_recorded_is_looked_at_now_and_then(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls of a kind too large cost little, and others are recorded soon enough."""
+    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    monkeypatch.setattr(recorded, "SKIPPED", 9)
+    looked = 0
+    kind_of = RecordedRun._kind
+
+    def counting(self: RecordedRun, given: Any) -> Any:
+        nonlocal looked
+        looked += 1
+        return kind_of(self, given)
+
+    monkeypatch.setattr(RecordedRun, "_kind", counting)
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x.sin().cos().exp() * x + 1.0).sigmoid() - x
+
+    static: Any = to_static(f, backend="cuda")
+    for _ in range(100):
+        x = normal(40)
+        same(static(x), f(x), tolerance=1e-6)
+    assert 50 < looked < 75 and _replays(static) == 0
+    for _ in range(20):
+        x = normal(4)
+        same(static(x), f(x), tolerance=1e-6)
+    assert _replays(static) > 5
+
+
 def test_what_cannot_be_recorded_runs_as_it_is(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*given: Any) -> Any:
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
