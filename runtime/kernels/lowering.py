@@ -162,7 +162,7 @@ class KernelLowering(Lowering):
             if self.nest is not None and self.nest.reads(value):
                 self.nest.releases.append(value)
             elif self.rows is not None:
-                self.rows.releases.append((value, self.rows.stages))
+                self.rows.releases.append(value)
             else:
                 self.w.line(f"p{value.n} = None")
         elif self.nest is not None and self.nest.holds(value):
@@ -209,9 +209,9 @@ class KernelLowering(Lowering):
                     {f"p{n}" for n in kernel.written}, shared)  # fmt: skip
         if kernel.columns:
             add_up(self, kernel.columns, kernel.columns[0].part.dims[0], kernel.n)
-        for one in kernel.columns:
-            self.release(one.part)
-        for value, _ in kernel.releases:
+        for column in kernel.columns:
+            self.release(column.part)
+        for value in kernel.releases:
             self.release(value)
 
     def launch(self, kind: Kind, body: KernelWriter, count: Expr, width: Expr, written: set[str],

@@ -76,8 +76,8 @@ class RowKernel:
     """The strides of what is stored, along the space."""
     since: dict[int, int] = field(default_factory=dict)
     """The stage that stores it."""
-    releases: list[tuple[Value, int]] = field(default_factory=list)
-    """What is given back when it has been launched, and after which stage nothing reads it any more."""
+    releases: list[Value] = field(default_factory=list)
+    """What is given back when it has been launched."""
     columns: list[Column] = field(default_factory=list)
     stages: int = 0
     ends: list[int] = field(default_factory=list)
@@ -120,7 +120,7 @@ class RowKernel:
         """Whole rows that stages store and later ones read, and where each is: two share a place if the last stage that
         reads one comes before the first that stores the other."""
         base = sum(_size(one.part) for one in self.columns)
-        dead = {value.n: stage for value, stage in self.releases}
+        dead = {value.n for value in self.releases if isinstance(value, Tensor)}
         found: dict[int, Home] = {}
         until: dict[Slot, int] = {}
         for n, t in sorted(self.stored.items(), key=lambda one: (-_size(one[1]), self.since[one[0]])):
