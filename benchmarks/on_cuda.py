@@ -38,56 +38,6 @@ MOST_COMPILED = ("B1", "B32")
 ROOM = 0.05
 
 
-def language(words: torch.Tensor, following: torch.Tensor, e: torch.Tensor, iw: torch.Tensor, ib: torch.Tensor,
-             hw: torch.Tensor, hb: torch.Tensor, ow: torch.Tensor, ob: torch.Tensor) -> torch.Tensor:  # fmt: skip
-    """The loss of an LSTM's cells."""
-    h = e.new_zeros(words.shape[1], e.shape[1])
-    c = h
-    loss = e.new_zeros(())
-    for t in range(words.shape[0]):
-        gates = F.linear(e[words[t]], iw, ib) + F.linear(h, hw, hb)
-        i, f, g, o = gates.chunk(4, 1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        h = torch.sigmoid(o) * torch.tanh(c)
-        loss = loss + F.cross_entropy(F.linear(h, ow, ob), following[t])
-    return loss
-
-
-def power(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """The eigenvector of the largest eigenvalue."""
-    change = a.new_ones(())
-    while bool(change > 1e-6):
-        w = a @ v
-        w = w / w.norm()
-        change = (w - v).abs().max()
-        v = w
-    return v
-
-
-def decode(h: torch.Tensor, e: torch.Tensor, iw: torch.Tensor, ib: torch.Tensor, sw: torch.Tensor, sb: torch.Tensor,
-           ow: torch.Tensor, ob: torch.Tensor, most: int) -> torch.Tensor:  # fmt: skip
-    """Words, until each sequence had word 0, or there are enough."""
-    word = torch.ones(h.shape[0], dtype=torch.int64, device=h.device)
-    done = torch.zeros(h.shape[0], dtype=torch.bool, device=h.device)
-    out = torch.zeros(most, h.shape[0], dtype=torch.int64, device=h.device)
-    n = 0
-    while n < most and not bool(done.all()):
-        a, b = F.linear(e[word], iw, ib).chunk(3, 1), F.linear(h, sw, sb).chunk(3, 1)
-        r, z = torch.sigmoid(a[0] + b[0]), torch.sigmoid(a[1] + b[1])
-        new = torch.tanh(a[2] + r * b[2])
-        h = new + z * (h - new)
-        word = F.linear(h, ow, ob).argmax(1)
-        done = done | (word == 0)
-        out[n] = word
-        n += 1
-    return out
-
-
-FUNCTIONS = {**peer.FUNCTIONS, "W2": (language, peer.FUNCTIONS["W2"][1]), "W4": (power, peer.FUNCTIONS["W4"][1]),
-             "W5": (decode, peer.FUNCTIONS["W5"][1])}  # fmt: skip
-"""Workloads of ``benchmarks/peers.py`` that make their tensors where their arguments are."""
-
-
 class Encoder(nn.Module):
     """BERT-base's shape: a post-norm encoder of 12 layers, hidden 768."""
 
@@ -162,7 +112,7 @@ def small(column: str, name: str) -> Step:
     """A workload of ``benchmarks/peers.py``."""
     given = {key: torch.as_tensor(value).clone() for key, value in arrays(name).items()}
     given = {key: value.to("cuda") for key, value in given.items()}
-    function, names = FUNCTIONS["GRU" if name.startswith("GRU") else name.removesuffix("b1")]
+    function, names = peer.FUNCTIONS["GRU" if name.startswith("GRU") else name.removesuffix("b1")]
     args: list[Any] = [given[key] for key in names] + ([MOST_STEPS] if name == "W5" else [])
     call = converted(function, column)
     if name not in peer.TRAINED:

@@ -37,9 +37,9 @@ def encoder(p: Tensors, x: torch.Tensor) -> torch.Tensor:
 def language(words: torch.Tensor, following: torch.Tensor, e: torch.Tensor, iw: torch.Tensor, ib: torch.Tensor,
              hw: torch.Tensor, hb: torch.Tensor, ow: torch.Tensor, ob: torch.Tensor) -> torch.Tensor:  # fmt: skip
     """The loss of an LSTM's cells."""
-    h = torch.zeros(words.shape[1], e.shape[1])
+    h = e.new_zeros(words.shape[1], e.shape[1])
     c = h
-    loss = torch.zeros(())
+    loss = e.new_zeros(())
     for t in range(words.shape[0]):
         gates = F.linear(e[words[t]], iw, ib) + F.linear(h, hw, hb)
         i, f, g, o = gates.chunk(4, 1)
@@ -60,7 +60,7 @@ def recurrent(x: torch.Tensor, h: torch.Tensor, iw: torch.Tensor, ib: torch.Tens
 
 def power(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """The eigenvector of the largest eigenvalue."""
-    change = torch.ones(())
+    change = a.new_ones(())
     while bool(change > 1e-6):
         w = a @ v
         w = w / w.norm()
@@ -72,9 +72,9 @@ def power(a: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 def decode(h: torch.Tensor, e: torch.Tensor, iw: torch.Tensor, ib: torch.Tensor, sw: torch.Tensor, sb: torch.Tensor,
            ow: torch.Tensor, ob: torch.Tensor, most: int) -> torch.Tensor:  # fmt: skip
     """Words, until each sequence had word 0, or there are enough."""
-    word = torch.ones(h.shape[0], dtype=torch.int64)
-    done = torch.zeros(h.shape[0], dtype=torch.bool)
-    out = torch.zeros(most, h.shape[0], dtype=torch.int64)
+    word = torch.ones(h.shape[0], dtype=torch.int64, device=h.device)
+    done = torch.zeros(h.shape[0], dtype=torch.bool, device=h.device)
+    out = torch.zeros(most, h.shape[0], dtype=torch.int64, device=h.device)
     n = 0
     while n < most and not bool(done.all()):
         a, b = F.linear(e[word], iw, ib).chunk(3, 1), F.linear(h, sw, sb).chunk(3, 1)
