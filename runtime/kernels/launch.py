@@ -63,6 +63,11 @@ class Machine(Protocol):
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """Record what a function launches: what launches it again, and the results, whose memory that writes."""
 
+    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """Record ``flag = first(); while flag: flag = step(); last()``, whose flags are bools of the device's. Errors
+        raised: RuntimeError where that is not possible."""
+
 
 class Device:
     """CUDA devices."""
@@ -91,6 +96,11 @@ class Device:
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """As a CUDA graph."""
         return torch_internals.record_cuda(function, arguments, device.index or 0)
+
+    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """As a CUDA graph with a WHILE node."""
+        return torch_internals.record_cuda_loop(first, step, last, device.index or 0)
 
 
 def machine_code(source: str, architecture: str) -> bytes:
