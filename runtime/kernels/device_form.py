@@ -2,7 +2,7 @@
 
     %n : int, %h : f32[8] = while_loop(0, %x) {test} {body}
 
-    first: %x's place and %n's     ->  did anything fail, does the test hold, both as one flag
+    first: %x's place and %n's     ->  whether to go on, whether the test holds, whether anything failed
     step: these and how many iterations there were  ->  the next ones, how many, and the same flags
 
 A branch is computed on both sides, and ``where`` takes one: only operators that no operand can make fail are part of
@@ -23,11 +23,13 @@ from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.program import Input
 from runtime.kernels import device_numbers, device_places, runs
-from runtime.kernels.device_numbers import DTYPES, NotOnDevice, Number, Value, Writer, kind_of
+from runtime.kernels.device_numbers import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, kind_of
 from runtime.ops import aten
 
 MOST_IN_A_BRANCH = 12
 """Operators on tensors in a branch: both sides are computed."""
+COUNTED, LITTLE = 1 << 60, 1 << 16
+"""A counter begins with less, and changes by less in each iteration."""
 MOST_ITERATIONS = 4096
 """Of a launch, which nothing can interrupt."""
 
@@ -82,6 +84,7 @@ class _Translation:
                 raise NotOnDevice(f"a value of type {type(of).__name__}")
             found = self.values[operand] = self.inputs[operand] = self.w.fresh(of)
             self.fixed.add(found)
+            self.w.small.add(found)
         return found
 
     def operand(self, operand: Operand) -> Operand:
@@ -125,6 +128,10 @@ class _Translation:
             self.values[op.outputs[0]] = device_places.select(
                 self.w, base, op.args[1], self.value(op.args[2]), fixed=base in self.fixed
             )  # fmt: skip
+        elif op.name in device_numbers.WITH_TENSORS and isinstance(self.value(op.args[1]), Number):
+            self.values[op.outputs[0]] = device_numbers.with_tensor(
+                self.w, op, self.value(op.args[0]), self.value(op.args[1])
+            )  # fmt: skip
         else:
             self.as_it_is(op)
 
@@ -145,6 +152,8 @@ class _Translation:
             self.values[out] = args[0]
         elif not any(isinstance(one, Number) for one in args) or op.name in _OF_SIZES:
             self.copy(op)
+            if op.name in _OF_SIZES:
+                self.w.small.add(self.values[out])
         elif op.kwargs:
             raise NotOnDevice(op.name)
         else:
@@ -261,7 +270,7 @@ def form_of(op: Operator, kind: str) -> Form:
         of = test.args[place].type
         if not isinstance(of, ScalarType) or of.kind not in DTYPES:
             raise NotOnDevice(f"it carries a {getattr(of, 'kind', type(of).__name__)}")
-        heads[place] = writer.number(of.kind)
+        heads[place] = writer.number(of.kind, COUNTED if _counts(body, place) else WHOLE)
         kinds.append(of.kind)
         state.append(heads[place].var)
     one.fixed.update(state)
@@ -269,7 +278,7 @@ def form_of(op: Operator, kind: str) -> Form:
     one.values.update({arg: heads[place] for place, arg in enumerate(test.args)})
     one.operators(test.ops)
     flags = _flags(one, test.yields[0], None, 0)
-    ops, writer.block.ops, writer.failed = writer.block.ops, [], None
+    ops = writer.begin()
 
     one.values.update({arg: heads[place] for place, arg in enumerate(body.args)})
     one.operators(body.ops)
@@ -293,29 +302,58 @@ def form_of(op: Operator, kind: str) -> Form:
     ends = _flags(one, test.yields[0], after, MOST_ITERATIONS)
     carried = (*tensors, *numbers)
     results = [following[place].var if isinstance(following[place], Number) else following[place] for place in carried]
+    results += [after.var, *ends]
     given = [*one.inputs.values(), *state]
     return Form(
-        _program("first", given, ops, flags), _program("step", [*given, count.var], writer.block.ops,
-                                                       [*results, after.var, *ends]),
+        _program("first", given, ops, flags), _program("step", [*given, count.var], writer.begin(), results),
         tuple(one.inputs), carried, len(tensors), tuple(kinds), kept, _sources(op, tensors),
         {place: value for place in tensors if isinstance(value := body.yields[place], Variable)},
     )  # fmt: skip
 
 
 def _flags(one: _Translation, test: Operand, count: Number | None, most: int) -> list[Variable]:
-    """Whether something failed, whether the test holds, and whether the device goes on by itself."""
+    """Whether the device goes on by itself, whether the test holds and, where that can be, whether anything failed."""
     w = one.w
     going = one.flag(test)
-    failed = w.failed or w.give("bool", "aten.full.default", [], False, dtype=torch.bool, device=w.device)
-    flag = w.both(going, w.opposite(failed))
+    flag = going if w.failed is None else w.both(going, w.opposite(w.failed))
     if count is not None:
         flag = w.both(flag, w.give("bool", "aten.lt.Scalar", count.var, most))
-    return [failed.var, going.var, flag.var]
+    return [flag.var, going.var] if w.failed is None else [flag.var, going.var, w.failed.var]
 
 
 def _program(name: str, given: Sequence[Variable], ops: list[Operator], results: Sequence[Variable]) -> Program:
-    return Program(name, Block(list(given), ops, list(results)), [Input(var, var.name) for var in given],
+    """A straight Program, without what nobody reads."""
+    needed, kept = set(results), []
+    for op in reversed(ops):
+        if needed.intersection(op.outputs):
+            kept.append(op)
+            needed.update(op.inputs, *(block.captures() for block in op.blocks))
+    return Program(name, Block(list(given), kept[::-1], list(results)), [Input(var, var.name) for var in given],
                    output=None)  # fmt: skip
+
+
+def _counts(body: Block, place: int) -> bool:
+    """Whether a number that is carried only ever changes by little: by as much as no loop adds up to 60 bits."""
+    made = {out: (op, number) for op in body.walk() for number, out in enumerate(op.outputs)}
+    waiting: list[tuple[Any, int]] = [(body.yields[place], 0)]
+    for _ in range(100):
+        if not waiting:
+            return True
+        value, steps = waiting.pop()
+        if value is body.args[place]:
+            continue
+        op, number = made.get(value, (None, 0)) if isinstance(value, Variable) else (None, 0)
+        if op is None or steps > 8:
+            return False
+        if op.name == "cond":
+            waiting += [(block.yields[number], steps) for block in op.blocks]
+        elif op.name in ("scalar.add", "scalar.sub") and type(op.args[1]) is int and abs(op.args[1]) < LITTLE:
+            waiting.append((op.args[0], steps + 1))
+        elif op.name == "scalar.add" and type(op.args[0]) is int and abs(op.args[0]) < LITTLE:
+            waiting.append((op.args[1], steps + 1))
+        else:
+            return False
+    return False
 
 
 def _device(op: Operator, kind: str) -> torch.device:
@@ -358,4 +396,4 @@ def _note(block: Block, memory: dict[Variable, frozenset[Any]]) -> None:
             memory[out] = frozenset(("part", *one[1:]) for found in of for one in found) if of else own
 
 
-__all__ = ["MOST_ITERATIONS", "Form", "form_of"]
+__all__ = ["COUNTED", "MOST_ITERATIONS", "Form", "form_of"]

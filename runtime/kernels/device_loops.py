@@ -22,8 +22,8 @@ from runtime import torch_internals
 from runtime.executor.executable import Executable
 from runtime.ir import Operand, Operator, Program, TensorType, Variable
 from runtime.kernels import launch
-from runtime.kernels.device_form import Form
-from runtime.kernels.device_numbers import DTYPES, WHOLE, NotOnDevice
+from runtime.kernels.device_form import COUNTED, Form
+from runtime.kernels.device_numbers import DTYPES, NotOnDevice
 from runtime.kernels.recorded import Arguments, Function, GaveUp, NotNow, lies_apart
 
 MOST_BYTES = 64 << 20
@@ -132,7 +132,7 @@ class DeviceLoop:
         starts = [self.start(place, call.given) for place in form.carried]
         self._check(starts)
         captured = [self.of(var, call.given) for var in form.captured]
-        if any(type(one) is int and abs(one) >= WHOLE for one in (*captured, *starts)):
+        if any(type(one) is int and abs(one) >= COUNTED for one in (*captured, *starts)):
             return None
         state = [self._memory(place, start, call.device) for place, start in zip(form.carried, starts)]
         if size + sum(one.numel() * one.element_size() for one in state) > MOST_BYTES:
@@ -150,16 +150,16 @@ class DeviceLoop:
             return ()
 
         def test() -> torch.Tensor:
-            found = first.run([*captured, *state], [])
+            flag, *found = first.run([*captured, *state], [])
             count.zero_()
-            _copy([failed, going], [found[0], found[1]])
-            return found[2]  # type: ignore[no-any-return]
+            _copy([going, failed], [_apart(one, memory) for one in found])
+            return _apart(flag, memory)
 
         def once() -> torch.Tensor:
-            found = step.run([*captured, *state, count], [])
-            values = [_apart(one, memory) for one in found[:-1]]
-            _copy([*state, count, failed, going], values)
-            return _apart(found[-1], memory)
+            values = [_apart(one, memory) for one in step.run([*captured, *state, count], [])]
+            flag = values.pop(len(state) + 1)
+            _copy([*state, count, going, failed], values)
+            return flag
 
         def end() -> None:
             numbers = state[form.tensors :]

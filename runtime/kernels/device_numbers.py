@@ -31,16 +31,18 @@ _READABLE = (torch.float16, torch.bfloat16, torch.float32)
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.uint8)
 
 
-class NotOnDevice(Exception):  # noqa: N818  # no error: it says why something stays with the host
+class NotOnDevice(Exception):  # no error: it says why something stays with the host
     """Something cannot be computed on the device alone; the message says what."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number on the device: the tensor that has it, and of which of Python's types it is."""
+    """A number on the device: the tensor that has it, of which of Python's types it is, and what an int is smaller
+    than, its sign aside."""
 
     kind: ScalarKind
     var: Variable
+    bound: int = WHOLE
 
 
 Value = Any
@@ -56,6 +58,13 @@ def kind_of(value: Value) -> ScalarKind | None:
     return _KINDS.get(type(value))
 
 
+def bound_of(value: Value) -> int:
+    """What an int is smaller than, its sign aside."""
+    if isinstance(value, Number):
+        return 2 if value.kind == "bool" else value.bound
+    return WHOLE if isinstance(value, Variable) or type(value) is float else abs(int(value)) + 1
+
+
 @dataclass
 class Writer:
     """Writes Operators of a straight Program. path: the flags under which what is written now counts."""
@@ -66,6 +75,10 @@ class Writer:
     failed: Number | None = None
     like: Operator | None = None
     """The Operator that what is written stands for: it lends its modes and its line."""
+    small: set[Variable] = field(default_factory=set)
+    """Ints of the host's that are surely smaller than ``WHOLE``."""
+    known: dict[Any, Any] = field(default_factory=dict)
+    """What was written before and can be read again (``device_places``)."""
     _count: int = 0
 
     def fresh(self, of: TensorType | ScalarType | Any) -> Variable:
@@ -73,9 +86,9 @@ class Writer:
         self._count += 1
         return Variable(f"d{self._count}", of)
 
-    def number(self, kind: ScalarKind) -> Number:
+    def number(self, kind: ScalarKind, bound: int = WHOLE) -> Number:
         """A number that is yet to be given a value."""
-        return Number(kind, self.fresh(TensorType(DTYPES[kind], (), said(self.device))))
+        return Number(kind, self.fresh(TensorType(DTYPES[kind], (), said(self.device))), bound)
 
     def put(self, name: str, args: Sequence[Operand], of: TensorType, **kwargs: Operand) -> Variable:
         """An Operator with one result."""
@@ -89,9 +102,21 @@ class Writer:
             op.grad_mode, op.autocast, op.location = self.like.grad_mode, self.like.autocast, self.like.location
         self.block.ops.append(op)
 
-    def give(self, kind: ScalarKind, name: str, *args: Operand, **kwargs: Operand) -> Number:
+    def give(self, kind: ScalarKind, name: str, *args: Operand, bound: int = WHOLE, **kwargs: Operand) -> Number:
         """An operator whose result is a number."""
-        return Number(kind, self.put(name, args, TensorType(DTYPES[kind], (), said(self.device)), **kwargs))
+        return Number(kind, self.put(name, args, TensorType(DTYPES[kind], (), said(self.device)), **kwargs), bound)
+
+    def of_host(self, name: str, *args: Operand, kind: ScalarKind = "int") -> Variable:
+        """An operator of numbers of the host's."""
+        out = self.fresh(ScalarType(kind))
+        self.add(Operator(name, args, {}, (out,)))
+        return out
+
+    def begin(self) -> list[Operator]:
+        """Begin another Program; the Operators so far."""
+        ops, self.block.ops, self.failed = self.block.ops, [], None
+        self.known.clear()
+        return ops
 
     def fail(self, flag: Number) -> None:
         """Where the flag is set, on the path that is being written, all is to be computed by the host."""
@@ -117,13 +142,10 @@ class Writer:
         if found is None or (found == "float") > (kind == "float") or (kind == "bool" and found != "bool"):
             raise NotOnDevice(f"{value!r} is no {kind}")
         if isinstance(value, Number):
-            return value if found == kind else self.give(kind, "aten.to.dtype", value.var, DTYPES[kind])
-        if not isinstance(value, Variable):
-            value = self.constant(value, kind)
-        made = self.give(kind, "aten.full.default", [], value, dtype=DTYPES[kind], device=self.device)
-        if kind == "int" and isinstance(value, Variable):
-            self.within(made, WHOLE)
-        return made
+            bound = 2 if found == "bool" else value.bound
+            return value if found == kind else self.give(kind, "aten.to.dtype", value.var, DTYPES[kind], bound=bound)
+        return self.give(kind, "aten.full.default", [], self.second(value, kind), dtype=DTYPES[kind],
+                         device=self.device, bound=bound_of(value))  # fmt: skip
 
     def constant(self, value: Any, kind: ScalarKind) -> Any:
         """A constant of the host's as Python converts it."""
@@ -134,16 +156,23 @@ class Writer:
         except OverflowError:
             raise NotOnDevice("an int that is no float") from None
 
-    def within(self, one: Number, limit: int) -> None:
-        """Fail where an int is not smaller than a limit."""
-        above = self.give("bool", "aten.ge.Scalar", one.var, limit)
-        self.fail(self.either(above, self.give("bool", "aten.le.Scalar", one.var, -limit)))
+    def within(self, one: Number, limit: int) -> Number:
+        """An int that is smaller than a limit; fail where it is not."""
+        if one.bound > limit:
+            above = self.give("bool", "aten.ge.Scalar", one.var, limit)
+            self.fail(self.either(above, self.give("bool", "aten.le.Scalar", one.var, -limit)))
+        return Number(one.kind, one.var, min(one.bound, limit))
 
     def second(self, value: Value, kind: ScalarKind) -> Operand:
-        """A number as the second operand of an operator: a constant stays one."""
-        if isinstance(value, (Number, Variable)):
+        """A number as the second operand of an operator: one of the host's stays one."""
+        if isinstance(value, Number):
             return self.on_device(value, kind).var
-        return self.constant(value, kind)
+        if not isinstance(value, Variable):
+            return self.constant(value, kind)
+        found = kind_of(value)
+        if found == "int" and value not in self.small:
+            raise NotOnDevice("an int that is computed in the loop")
+        return value if found == kind else self.of_host(f"scalar.{kind}", value, kind=kind)
 
     def either_of(self, flag: Number, a: Value, b: Value) -> Value:
         """One of two numbers, by a flag of the device's."""
@@ -158,7 +187,8 @@ class Writer:
         if type(b) is bool:
             other = self.on_device(a, "bool")
             return self.either(self.opposite(flag), other) if b else self.both(flag, other)
-        return self.give(kind, "aten.where.self", flag.var, self.on_device(a, kind).var, self.on_device(b, kind).var)
+        return self.give(kind, "aten.where.self", flag.var, self.on_device(a, kind).var, self.on_device(b, kind).var,
+                         bound=max(bound_of(a), bound_of(b)))  # fmt: skip
 
 
 def compute(w: Writer, name: str, args: Sequence[Value]) -> Value:
@@ -186,11 +216,34 @@ def read(w: Writer, name: str, tensor: Variable) -> Number:
     if name == "scalar.truth":
         return Number("bool", one) if kind == "bool" else w.give("bool", "aten.ne.Scalar", one, 0)
     if of.dtype is not DTYPES[kind]:
-        return w.give(kind, "aten.to.dtype", one, DTYPES[kind])
-    found = Number(kind, one)
-    if kind == "int":
-        w.within(found, WHOLE)
-    return found
+        return w.give(kind, "aten.to.dtype", one, DTYPES[kind], bound=1 << 32)
+    return w.within(Number(kind, one, 1 << 64), WHOLE) if kind == "int" else Number(kind, one)
+
+
+def with_tensor(w: Writer, op: Operator, tensor: Value, number: Value) -> Variable:
+    """An operator of a tensor and a number of the device's.
+
+    PyTorch converts a number of Python's to the tensor's type if it is of no higher kind; so is this one. What kernels
+    compute otherwise from numbers of the host's is left to the host: quotients, and types of 16 bits.
+    """
+    of = tensor.type if isinstance(tensor, Variable) else None
+    if not isinstance(of, TensorType) or not isinstance(number, Number) or op.kwargs or len(op.args) != 2:
+        raise NotOnDevice(f"a number of the device's in {op.name}")
+    if of.dtype not in (torch.float32, torch.float64) and not (of.dtype is torch.int64 and number.kind != "float"):
+        raise NotOnDevice(f"a number of the device's with {of.dtype}")
+    one = number.var
+    if DTYPES[number.kind] is not of.dtype:
+        one = w.put("aten.to.dtype", [one, of.dtype], TensorType(of.dtype, (), said(w.device)))
+    packet = op.name.split(".")[1]
+    made = op.outputs[0].type
+    assert isinstance(made, TensorType)
+    pair = [one, tensor] if packet == "rsub" else [tensor, one]
+    return w.put(f"aten.{packet.removeprefix('r')}.Tensor", pair, made)
+
+
+WITH_TENSORS = frozenset(f"aten.{name}.{form}" for name in ("add", "sub", "mul", "rsub", *_MIRRORED)
+                         for form in ("Tensor", "Scalar"))  # fmt: skip
+"""The operators that ``with_tensor`` takes."""
 
 
 def _arithmetic(w: Writer, name: str, args: Sequence[Value]) -> Number:
@@ -200,17 +253,19 @@ def _arithmetic(w: Writer, name: str, args: Sequence[Value]) -> Number:
     a, b = args
     if name != "sub" and not isinstance(a, Number):
         a, b = b, a
-    if kind == "int" and name == "mul":
-        for one in (a, b):
-            if not isinstance(one, (Number, Variable)):
-                if abs(int(one)) >= HALF:
-                    raise NotOnDevice("an int of more than 31 bits")
-            elif kind_of(one) == "int":
-                w.within(w.on_device(one, "int"), HALF)
-    made = w.give(kind, f"aten.{name}.Tensor", w.on_device(a, kind).var, w.second(b, kind))
-    if kind == "int" and name != "mul":
-        w.within(made, WHOLE)
-    return made
+    if kind == "float":
+        return w.give(kind, f"aten.{name}.Tensor", w.on_device(a, kind).var, w.second(b, kind))
+    x, y = w.on_device(a, kind), b if not isinstance(b, Number) else w.on_device(b, kind)
+    if name == "mul":
+        if bound_of(x) * bound_of(y) > WHOLE:
+            x = w.within(x, HALF)
+            y = w.within(y, HALF) if isinstance(y, Number) else y
+        if bound_of(x) * bound_of(y) > WHOLE:
+            raise NotOnDevice("an int of more than 31 bits")
+        bound = bound_of(x) * bound_of(y)
+    else:
+        bound = bound_of(x) + bound_of(y)
+    return w.within(w.give(kind, f"aten.{name}.Tensor", x.var, w.second(y, kind), bound=bound), WHOLE)
 
 
 def _quotient(w: Writer, name: str, args: Sequence[Value]) -> Number:
@@ -219,22 +274,22 @@ def _quotient(w: Writer, name: str, args: Sequence[Value]) -> Number:
         raise NotOnDevice("a divisor that may be zero")
     if name == "truediv":
         if kind_of(a) == "int":
-            w.within(w.on_device(a, "int"), EXACT)
+            a = w.within(w.on_device(a, "int"), EXACT)
         if type(b) is int and abs(b) >= EXACT:
             raise NotOnDevice("an int that is no float")
         return w.give("float", "aten.div.Tensor", w.on_device(a, "float").var, w.on_device(b, "float").var)
     if kind_of(a) == "float" or type(b) is float or abs(b) >= HALF:
         raise NotOnDevice(f"{name} of floats")
-    whole = w.on_device(a, "int").var
+    whole = w.on_device(a, "int")
     if name == "mod":
-        return w.give("int", "aten.remainder.Scalar", whole, b)
-    return w.give("int", "aten.div.Scalar_mode", whole, b, rounding_mode="floor")
+        return w.give("int", "aten.remainder.Scalar", whole.var, b, bound=abs(b))
+    return w.give("int", "aten.div.Scalar_mode", whole.var, b, rounding_mode="floor", bound=whole.bound + 1)
 
 
 def _signed(w: Writer, name: str, args: Sequence[Value]) -> Number:
     kind: ScalarKind = "float" if kind_of(args[0]) == "float" else "int"
     one = w.on_device(args[0], kind)
-    return one if name == "pos" else w.give(kind, f"aten.{name}.default", one.var)
+    return one if name == "pos" else w.give(kind, f"aten.{name}.default", one.var, bound=one.bound)
 
 
 def _bits(w: Writer, name: str, args: Sequence[Value]) -> Number:
@@ -254,12 +309,14 @@ def _comparison(w: Writer, name: str, args: Sequence[Value]) -> Number:
     if "float" in (kind_of(a), kind_of(b)):
         kind = "float"
         for one in (a, b):
-            if isinstance(one, (Number, Variable)) and kind_of(one) == "int":
-                w.within(w.on_device(one, "int"), EXACT)
+            if isinstance(one, Number) and kind_of(one) == "int":
+                w.within(one, EXACT)
+            elif isinstance(one, Variable) and kind_of(one) == "int":
+                raise NotOnDevice("an int that may be no float")
             elif type(one) is int and abs(one) >= EXACT:
                 raise NotOnDevice("an int that is no float")
     second = w.second(b, kind)
-    which = "Tensor" if isinstance(second, Variable) else "Scalar"
+    which = "Tensor" if isinstance(b, Number) else "Scalar"
     return w.give("bool", f"aten.{name}.{which}", w.on_device(a, kind).var, second)
 
 
@@ -308,4 +365,5 @@ _RULES: dict[str, Callable[[Writer, str, Sequence[Value]], Value]] = {
     "select": _selected,
 }  # fmt: skip
 
-__all__ = ["DTYPES", "NotOnDevice", "Number", "Value", "Writer", "compute", "kind_of", "read", "truth"]
+__all__ = ["DTYPES", "WHOLE", "WITH_TENSORS", "NotOnDevice", "Number", "Value", "Writer", "bound_of", "compute",
+           "kind_of", "read", "truth", "with_tensor"]  # fmt: skip

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
+from runtime.ir import Operand, Operator, TensorType, Variable
+from runtime.ir.types import said
 from runtime.kernels.device_numbers import NotOnDevice, Number, Value, Writer
 from runtime.ops import aten
 
@@ -28,21 +29,24 @@ def _place(w: Writer, base: Variable, dim: Operand, index: Number, fixed: bool) 
     known = of.shape[dim]
     if known == 0 or (not fixed and not isinstance(known, int)):
         raise NotOnDevice("a dimension that may be empty")
-    size: Operand = known
-    if not isinstance(known, int):
-        size = w.fresh(ScalarType("int"))
-        w.add(Operator("scalar.size", (base, dim), {}, (size,)))
     at = w.on_device(index, "int")
-    whole = w.second(size, "int")
-    which = "Tensor" if isinstance(whole, Variable) else "Scalar"
+    key = (at.var, dim, known, base if isinstance(known, str) else None, tuple(one.var for one in w.path))
+    if key in w.known:
+        return dim, w.known[key]
+    size: Operand = known
+    last: Operand = known - 1 if isinstance(known, int) else None
+    if not isinstance(known, int):
+        size = w.of_host("scalar.size", base, dim)
+        last = w.of_host("scalar.sub", size, 1)
     positive = w.give("int", "aten.where.self", w.give("bool", "aten.lt.Scalar", at.var, 0).var,
-                      w.give("int", "aten.add.Tensor", at.var, whole).var, at.var)  # fmt: skip
-    low = w.give("bool", "aten.lt.Scalar", positive.var, 0)
-    outside = w.either(low, w.give("bool", f"aten.ge.{which}", positive.var, whole))
+                      w.give("int", "aten.add.Tensor", at.var, size).var, at.var)  # fmt: skip
+    outside = w.either(w.give("bool", "aten.lt.Scalar", positive.var, 0),
+                       w.give("bool", "aten.ge.Scalar", positive.var, size))  # fmt: skip
     w.fail(outside)
-    zero = w.give("int", "aten.full.default", [], 0, dtype=torch.int64, device=w.device)
-    inside = w.give("int", "aten.where.self", outside.var, zero.var, positive.var)
-    return dim, w.put("aten.reshape.default", [inside.var, [1]], TensorType(torch.int64, (1,), inside.var.type.device))  # type: ignore[union-attr]
+    inside = w.give("int", "aten.clamp.default", positive.var, 0, last)
+    of_one = TensorType(torch.int64, (1,), said(w.device))
+    found = w.known[key] = w.put("aten.reshape.default", [inside.var, [1]], of_one)
+    return dim, found
 
 
 def select(w: Writer, base: Variable, dim: Operand, index: Number, *, fixed: bool) -> Variable:
@@ -76,11 +80,11 @@ def write(w: Writer, op: Operator, value: Callable[[Operand], Value], fixed: Col
         bool, int, float
     ):  # fmt: skip
         return w.put("aten.index_fill.int_Scalar", [base, place, at, given], of)
-    if copied.name == "aten.fill_.Scalar" and isinstance(given, Number):
-        raise NotOnDevice("a number of the device's that is written")
-    if copied.name != "aten.copy_.default" or not isinstance(given, Variable):
+    if copied.name == "aten.fill_.Scalar" and isinstance(given, Number) and of.dtype in (torch.float64, torch.float32):
+        given = given.var
+    elif copied.name != "aten.copy_.default" or not isinstance(given, Variable):
         raise NotOnDevice(f"{copied.name} at a place that the device computes")
-    source = given.type
+    source = given.type if isinstance(given, Variable) else None
     if not isinstance(source, TensorType) or source.dtype is None or source.shape is None:
         raise NotOnDevice("a tensor of a shape that is not known")
     if source.dtype is not of.dtype:

@@ -41,11 +41,11 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 Function = Callable[..., tuple[Any, ...]]
 
 
-class GaveUp(Exception):  # noqa: N818  # no error: the Operators themselves give the results
+class GaveUp(Exception):  # no error: the Operators themselves give the results
     """A replay cannot give the results of this call."""
 
 
-class NotNow(Exception):  # noqa: N818  # no error: the Operators themselves give the results
+class NotNow(Exception):  # no error: the Operators themselves give the results
     """A call cannot be recorded; the next one of its kind may be."""
 
 
@@ -64,8 +64,8 @@ class Replayed(Protocol):
 
 @dataclass(frozen=True)
 class Arguments:
-    """A call as a recording sees it. given: with ``statics`` in the place of tensors that are copied to them before each
-    replay, and of which ``copied`` has the places among the tensors."""
+    """A call as a recording sees it. given: with ``statics`` in the place of tensors that are copied to them before
+    each replay, and of which ``copied`` has the places among the tensors."""
 
     given: list[Any]
     copied: tuple[int, ...]
