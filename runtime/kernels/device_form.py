@@ -57,6 +57,9 @@ class Form:
     kinds: tuple[device_numbers.ScalarKind, ...]
     """Of the carried numbers."""
     kept: frozenset[int]
+    rows: Mapping[int, int]
+    """Places of what an iteration changes in one row only, and the dimension: ``step`` gives, at its end, an index and
+    the row, in place of the whole."""
     sources: Mapping[int, frozenset[Any]]
     """Of what is carried, what memory the value of an iteration may be (``_memory``)."""
     yields: Mapping[int, Variable]
@@ -303,12 +306,31 @@ def form_of(op: Operator, kind: str) -> Form:
     carried = (*tensors, *numbers)
     results = [following[place].var if isinstance(following[place], Number) else following[place] for place in carried]
     results += [after.var, *ends]
+    steps = writer.begin()
+    rows: dict[int, int] = {}
+    for place in tensors:
+        found = _row(following[place], heads[place], steps, results)
+        if found is not None:
+            steps.remove(found)
+            results.remove(found.outputs[0])
+            rows[place] = found.args[1]
+            results += found.args[2:]
     given = [*one.inputs.values(), *state]
     return Form(
-        _program("first", given, ops, flags), _program("step", [*given, count.var], writer.begin(), results),
-        tuple(one.inputs), carried, len(tensors), tuple(kinds), kept, _sources(op, tensors),
+        _program("first", given, ops, flags), _program("step", [*given, count.var], steps, results),
+        tuple(one.inputs), carried, len(tensors), tuple(kinds), kept, rows, _sources(op, tensors),
         {place: value for place in tensors if isinstance(value := body.yields[place], Variable)},
     )  # fmt: skip
+
+
+def _row(value: Variable, head: Variable, ops: Sequence[Operator], results: Sequence[Variable]) -> Operator | None:
+    """The Operator that writes a row of what is carried, if that is all that becomes of it."""
+    for op in ops:
+        if value in op.outputs and op.name == "aten.index_copy.default" and op.args[0] is head:
+            read = [var for other in ops for var in (*other.inputs, *(one for block in other.blocks
+                                                                      for one in block.captures()))]  # fmt: skip
+            return op if value not in read and results.count(value) == 1 and head not in results else None
+    return None
 
 
 def _flags(one: _Translation, test: Operand, count: Number | None, most: int) -> list[Variable]:
@@ -328,8 +350,43 @@ def _program(name: str, given: Sequence[Variable], ops: list[Operator], results:
         if needed.intersection(op.outputs):
             kept.append(op)
             needed.update(op.inputs, *(block.captures() for block in op.blocks))
-    return Program(name, Block(list(given), kept[::-1], list(results)), [Input(var, var.name) for var in given],
+    ordered = _late_numbers(kept[::-1])
+    return Program(name, Block(list(given), ordered, list(results)), [Input(var, var.name) for var in given],
                    output=None)  # fmt: skip
+
+
+def _late_numbers(ops: Sequence[Operator]) -> list[Operator]:
+    """Operators of numbers where somebody needs them, so that many stand together and become one kernel."""
+    waiting: dict[Variable, Operator] = {}
+    found: list[Operator] = []
+
+    def put(op: Operator) -> None:
+        read = [*op.inputs, *(var for block in op.blocks for var in block.captures())]
+        for var in read:
+            maker = waiting.get(var)
+            if maker is not None:
+                put(maker)
+        for out in op.outputs:
+            waiting.pop(out, None)
+        found.append(op)
+
+    for op in ops:
+        if len(op.outputs) == 1 and not op.blocks and _is_number(op):
+            waiting[op.outputs[0]] = op
+        else:
+            put(op)
+    for op in ops:
+        if op.outputs[0] in waiting:
+            put(op)
+    return found
+
+
+def _is_number(op: Operator) -> bool:
+    """Whether an Operator computes a number of numbers."""
+    kinds = [var.type for var in (*op.inputs, *op.outputs)]
+    return op.name.startswith("aten.") and torch.Tag.pointwise in aten.resolve(op.name).tags and all(
+        isinstance(one, ScalarType) or (isinstance(one, TensorType) and one.shape == ()) for one in kinds
+    )
 
 
 def _counts(body: Block, place: int) -> bool:

@@ -149,17 +149,19 @@ class DeviceLoop:
                 own.fill_(0 if start is None else start)
             return ()
 
-        def test() -> torch.Tensor:
+        def test() -> launch.Carried:
             flag, *found = first.run([*captured, *state], [])
             count.zero_()
-            _copy([going, failed], [_apart(one, memory) for one in found])
-            return _apart(flag, memory)
+            return _apart(flag, memory), [going, failed][: len(found)], [_apart(one, memory) for one in found]
 
-        def once() -> torch.Tensor:
-            values = [_apart(one, memory) for one in step.run([*captured, *state, count], [])]
-            flag = values.pop(len(state) + 1)
-            _copy([*state, count, going, failed], values)
-            return flag
+        def once() -> launch.Carried:
+            found = [_apart(one, memory) for one in step.run([*captured, *state, count], [])]
+            for place, dim in reversed(list(form.rows.items())):
+                index, row = found[-2:]
+                del found[-2:]
+                state[form.carried.index(place)].index_copy_(dim, index, row)
+            flag = found.pop(len(whole) + 1)
+            return flag, [*whole, count, going, failed][: len(found)], found
 
         def end() -> None:
             numbers = state[form.tensors :]
@@ -168,10 +170,11 @@ class DeviceLoop:
             report.copy_(torch.stack([one.to(torch.int64) for one in words]))
 
         memory = {one.untyped_storage()._cdata for one in (*state, count)}
+        whole = [own for place, own in zip(form.carried, state) if place not in form.rows]
         begin()
-        if not bool(test()):
+        if not bool(test()[0]):
             raise NotNow
-        self._hold(state, step.run([*captured, *state, count], []))
+        self._hold(whole, step.run([*captured, *state, count], []))
         plays, _ = launch.machine.record(begin, [], call.device)
         goes = launch.machine.record_loop(test, once, end, call.device)
         alive = {place for place in self.results if place is not None}

@@ -41,6 +41,10 @@ Launch = Callable[[int, int, bytes], None]
 """Launches a kernel: blocks, threads, and its parameters as words of 8 bytes."""
 
 
+Carried = tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]
+"""Of a part of a loop: the flag, and what is written into which memory before anybody looks at it."""
+
+
 class Machine(Protocol):
     """What runs kernels."""
 
@@ -63,7 +67,7 @@ class Machine(Protocol):
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """Record what a function launches: what launches it again, and the results, whose memory that writes."""
 
-    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
                     device: torch.device) -> Callable[[], None]:  # fmt: skip
         """Record ``flag = first(); while flag: flag = step(); last()``, whose flags are bools of the device's. Errors
         raised: RuntimeError where that is not possible."""
@@ -97,7 +101,7 @@ class Device:
         """As a CUDA graph."""
         return torch_internals.record_cuda(function, arguments, device.index or 0)
 
-    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
                     device: torch.device) -> Callable[[], None]:  # fmt: skip
         """As a CUDA graph with a WHILE node."""
         return torch_internals.record_cuda_loop(first, step, last, device.index or 0)
@@ -191,4 +195,4 @@ def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
     return min(parts, MOST_BLOCKS), THREADS
 
 
-__all__ = ["Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "shape"]
+__all__ = ["Carried", "Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "shape"]

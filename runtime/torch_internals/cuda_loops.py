@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import struct
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,15 +22,31 @@ import torch
 
 from runtime.torch_internals import nvrtc
 
-_SOURCE = """extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned int value);
-extern "C" __global__ void set_flag(unsigned long long handle, const bool *flag) {
-  if (threadIdx.x == 0) cudaGraphSetConditional(handle, *flag ? 1u : 0u);
-}
+MOST_COPIES = 16
+"""Tensors that the kernel copies; the others are copied before it."""
+_PARAMETERS = ", ".join(f"char *t{place}, const char *f{place}, long long n{place}" for place in range(MOST_COPIES))
+_COPIES = "\n  ".join(f"copy(t{place}, f{place}, n{place});" for place in range(MOST_COPIES))
+_SOURCE = f"""extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned int value);
+static __device__ void copy(char *to, const char *from, long long bytes) {{
+  long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x, all = gridDim.x * (long long)blockDim.x;
+  long long words = (((unsigned long long)to | (unsigned long long)from) & 15) == 0 ? bytes / 16 : 0;
+  for (long long i = at; i < words; i += all) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+  for (long long i = words * 16 + at; i < bytes; i += all) to[i] = from[i];
+}}
+extern "C" __global__ void carry(unsigned long long handle, const bool *flag, {_PARAMETERS}) {{
+  if (blockIdx.x == 0 && threadIdx.x == 0) cudaGraphSetConditional(handle, *flag ? 1u : 0u);
+  {_COPIES}
+}}
 """
+_THREADS, _MOST_BLOCKS = 256, 512
 _NEEDED = ("cuGraphAddNode_v2", "cuGraphConditionalHandleCreate", "cuStreamBeginCaptureToGraph",
            "cuStreamGetCaptureInfo_v3", "cuGraphInstantiateWithFlags")  # fmt: skip
 _THREAD_LOCAL, _CONDITIONAL, _WHILE = 1, 13, 1
 _POINTER, _COUNT, _FLAGS, _WORD = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint, ctypes.c_ulonglong
+
+
+Carried = tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]
+"""A flag, and what is copied into which memory before anybody looks at it."""
 
 
 class _Parameters(ctypes.Structure):
@@ -42,9 +59,9 @@ class _Parameters(ctypes.Structure):
 
 @functools.cache
 def _setter(device: int) -> Callable[[int, int, bytes], None]:
-    """What launches the kernel that tells a node whether to go on."""
+    """What launches the kernel that copies, and tells a node whether to go on."""
     code = nvrtc.compile_cuda(_SOURCE, nvrtc.capability(device))
-    return nvrtc.load_cuda(code, ("set_flag",), device)["set_flag"]
+    return nvrtc.load_cuda(code, ("carry",), device)["carry"]
 
 
 @functools.cache
@@ -53,7 +70,7 @@ def _memory(device: int, stream: int) -> tuple[Any, Any, Any]:
     return torch.cuda.Stream(device), torch.cuda.Stream(device), torch.cuda.MemPool()
 
 
-def record_cuda_loop(first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+def record_cuda_loop(first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
                      device: int) -> Callable[[], None]:  # fmt: skip
     """Record ``flag = first(); while flag: flag = step(); last()`` for the current stream: what launches it. Errors
     raised: RuntimeError where the driver has no such nodes; whatever the functions or CUDA raise."""
@@ -109,22 +126,40 @@ def _fill(graph: Any, outer: Any, inner: Any, set_flag: Callable[[int, int, byte
     _call("cuCtxGetCurrent", ctypes.byref(context))
     _call("cuGraphConditionalHandleCreate", ctypes.byref(handle), graph, context, _FLAGS(0), _FLAGS(0))
 
-    def tell(flag: torch.Tensor) -> torch.Tensor:
-        set_flag(1, 1, handle.value.to_bytes(8, "little") + flag.data_ptr().to_bytes(8, "little"))
-        return flag
+    def carry(part: Carried) -> list[torch.Tensor]:
+        flag, to, given = part
+        pairs = [(one, other) for one, other in zip(to, given) if _alike(one, other)][:MOST_COPIES]
+        fast = {id(one) for one, _ in pairs}
+        for one, other in zip(to, given):
+            if id(one) not in fast:
+                one.copy_(other)
+        sizes = [one.numel() * one.element_size() for one, _ in pairs]
+        words = [handle.value, flag.data_ptr()]
+        for (one, other), size in zip(pairs, sizes):
+            words += [one.data_ptr(), other.data_ptr(), size]
+        words += [0, 0, 0] * (MOST_COPIES - len(pairs))
+        blocks = min(max(-(-max(sizes, default=0) // (16 * _THREADS)), 1), _MOST_BLOCKS)
+        set_flag(blocks, _THREADS, struct.pack(f"<{len(words)}Q", *words))
+        return [flag, *given]
 
     with _captured(outer, graph, None):
-        begun = tell(first())
+        begun = carry(first())
         before, count = _dependencies(outer)
         parameters = _Parameters(type=_CONDITIONAL, handle=handle.value, kind=_WHILE, size=1, context=context)
         node = _POINTER()
         _call("cuGraphAddNode_v2", ctypes.byref(node), graph, before, None, _COUNT(count), ctypes.byref(parameters))
         body = _POINTER(parameters.graphs[0])
     with _captured(inner, body, None):
-        went = tell(step())
+        went = carry(step())
     with _captured(outer, graph, node):
         last()
-    return [begun, went]
+    return [*begun, *went]
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether to copy a tensor into another is to copy its bytes."""
+    alike = one.dtype is other.dtype and one.shape == other.shape and one.stride() == other.stride()
+    return alike and 1 + sum((size - 1) * stride for size, stride in zip(one.shape, one.stride())) == one.numel()
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.kernels import launch
-from runtime.kernels.launch import Launch
+from runtime.kernels.launch import Carried, Launch
 from runtime.kernels.prelude import PRELUDE
 from runtime.torch_internals import CompileError
 
@@ -88,7 +88,7 @@ class Card(launch.Device):
         self.recordings += 1
         return super().record(function, arguments, device)
 
-    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
                     device: torch.device) -> Callable[[], None]:  # fmt: skip
         """As ever; counted."""
         self.loops += 1
@@ -149,15 +149,20 @@ class Host:
 
         return play, results
 
-    def record_loop(self, first: Callable[[], torch.Tensor], step: Callable[[], torch.Tensor], last: Callable[[], None],
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
                     device: torch.device) -> Callable[[], None]:  # fmt: skip
         """The loop itself, each time."""
         self.loops += 1
 
+        def carry(part: Callable[[], Carried]) -> bool:
+            flag, to, given = part()
+            torch_internals.copy_all(to, given)
+            return bool(flag)
+
         def play() -> None:
-            flag = first()
-            while bool(flag):
-                flag = step()
+            going = carry(first)
+            while going:
+                going = carry(step)
             last()
 
         return play
