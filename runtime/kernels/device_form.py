@@ -57,6 +57,8 @@ class Form:
     kinds: tuple[device_numbers.ScalarKind, ...]
     """Of the carried numbers."""
     kept: frozenset[int]
+    selects: bool
+    """Whether it reads rows at a place that the device computes."""
     rows: Mapping[int, int]
     """Places of what an iteration changes in one row only, and the dimension: ``step`` gives, at its end, an index and
     the row, in place of the whole."""
@@ -309,16 +311,17 @@ def form_of(op: Operator, kind: str) -> Form:
     steps = writer.begin()
     rows: dict[int, int] = {}
     for place in tensors:
-        found = _row(following[place], heads[place], steps, results)
-        if found is not None:
-            steps.remove(found)
-            results.remove(found.outputs[0])
-            rows[place] = found.args[1]
-            results += found.args[2:]
+        written = _row(following[place], heads[place], steps, results)
+        if written is not None:
+            steps.remove(written)
+            results.remove(written.outputs[0])
+            rows[place] = written.args[1]  # type: ignore[assignment]  # a constant
+            results += written.args[2:]
     given = [*one.inputs.values(), *state]
     return Form(
         _program("first", given, ops, flags), _program("step", [*given, count.var], steps, results),
-        tuple(one.inputs), carried, len(tensors), tuple(kinds), kept, rows, _sources(op, tensors),
+        tuple(one.inputs), carried, len(tensors), tuple(kinds), kept,
+        any("index_select" in made.name for made in (*ops, *steps)), rows, _sources(op, tensors),
         {place: value for place in tensors if isinstance(value := body.yields[place], Variable)},
     )  # fmt: skip
 
