@@ -134,7 +134,8 @@ class DeviceLoop:
         captured = [self.of(var, call.given) for var in form.captured]
         if any(type(one) is int and abs(one) >= COUNTED for one in (*captured, *starts)):
             return None
-        if form.selects and not all(one.is_contiguous() for one in (*captured, *starts) if isinstance(one, torch.Tensor)):
+        given = [one for one in (*captured, *starts) if isinstance(one, torch.Tensor)]
+        if form.selects and not all(one.is_contiguous() for one in given):
             raise NotOnDevice("rows of what is not contiguous: views have strides of their own")
         state = [self._memory(place, start, call.device) for place, start in zip(form.carried, starts)]
         if size + sum(one.numel() * one.element_size() for one in state) > MOST_BYTES:
