@@ -23,7 +23,7 @@ from runtime.executor.executable import Executable
 from runtime.ir import Operand, Operator, Program, TensorType, Variable
 from runtime.kernels import launch
 from runtime.kernels.device_form import COUNTED, Form
-from runtime.kernels.device_numbers import DTYPES, NotOnDevice
+from runtime.kernels.device_writer import DTYPES, NotOnDevice
 from runtime.kernels.recorded import Arguments, Function, GaveUp, NotNow, lies_apart
 
 MOST_BYTES = 64 << 20

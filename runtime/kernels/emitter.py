@@ -17,7 +17,7 @@ from runtime.executor.ownership import Owner
 from runtime.ir import Operator, Program, Variable
 from runtime.kernels import device_form, launch, rules, runs
 from runtime.kernels.device_loops import DeviceLoop
-from runtime.kernels.device_numbers import NotOnDevice
+from runtime.kernels.device_writer import NotOnDevice
 from runtime.kernels.lowering import RULES, KernelLowering
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.region import KernelRegion, Placed, finish, is_strict
