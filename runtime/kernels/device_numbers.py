@@ -158,7 +158,7 @@ def truth(w: Writer, value: Value) -> Number:
     if kind_of(value) == "bool":
         return w.on_device(value, "bool")
     if not isinstance(value, Number):
-        raise NotOnDevice(f"the truth of {value!r}")
+        raise NotOnDevice("the truth of what is no number of the device's")
     return w.give("bool", "aten.ne.Scalar", value.var, 0)
 
 

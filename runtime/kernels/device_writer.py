@@ -133,7 +133,7 @@ class Writer:
         """A number as one of the device's, of a type that Python would convert it to before it computes."""
         found = kind_of(value)
         if found is None or (found == "float") > (kind == "float") or (kind == "bool" and found != "bool"):
-            raise NotOnDevice(f"{value!r} is no {kind}")
+            raise NotOnDevice(f"a {found} where it would be a {kind}")
         if isinstance(value, Number):
             bound = 2 if found == "bool" else value.bound
             return value if found == kind else self.give(kind, "aten.to.dtype", value.var, DTYPES[kind], bound=bound)
