@@ -9,7 +9,9 @@ import torch
 
 from runtime.ir import Block, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
+from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
+from runtime.ir.ports import flow_of
 from runtime.ops import aten
 
 
@@ -47,6 +49,12 @@ def _is_number(op: Operator) -> bool:
     )
 
 
+def joined(op: Operator, output: int) -> list[Operand]:
+    """What the Blocks of a branch yield for one of its outputs."""
+    places = next(port.yields for port in flow_of(op).ports(op) if port.output == output)
+    return [block.yields[place] for block, place in zip(op.blocks, places) if place is not None]
+
+
 def sources(op: Operator, places: Sequence[int]) -> dict[int, frozenset[Any]]:
     """Of what a loop carries at these places, what memory the value of an iteration may be."""
     _, body = op.blocks
@@ -63,11 +71,11 @@ def _memory(value: Operand, memory: Mapping[Variable, frozenset[Any]]) -> frozen
 
 def _note(block: Block, memory: dict[Variable, frozenset[Any]]) -> None:
     for op in block.ops:
-        if op.name == "cond":
+        if flow_of(op).kind is Kind.BRANCH:
             for inner in op.blocks:
                 _note(inner, memory)
-            for out, *values in zip(op.outputs, *(inner.yields for inner in op.blocks)):
-                memory[out] = frozenset().union(*(_memory(one, memory) for one in values))
+            for number, out in enumerate(op.outputs):
+                memory[out] = frozenset().union(*(_memory(one, memory) for one in joined(op, number)))
             continue
         viewed = [] if op.blocks else list(leaves(definition_of(op.name).views(op)))
         for out in op.outputs:
@@ -76,4 +84,4 @@ def _note(block: Block, memory: dict[Variable, frozenset[Any]]) -> None:
             memory[out] = frozenset(("part", *one[1:]) for found in of for one in found) if of else own
 
 
-__all__ = ["late_numbers", "sources"]
+__all__ = ["joined", "late_numbers", "sources"]

@@ -12,16 +12,18 @@ is a flag, and the host then runs the loop from its start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from runtime.ir import UNDEF, Block, Operand, Operator, Program, ScalarType, TensorType, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ir.program import Input
 from runtime.ir.types import ScalarKind
-from runtime.kernels.device_facts import late_numbers, sources
+from runtime.kernels.device_facts import joined, late_numbers, sources
 from runtime.kernels.device_translation import Translation
 from runtime.kernels.device_writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, kind_of
 
@@ -174,8 +176,8 @@ def _counts(body: Block, place: int) -> bool:
         op, number = made.get(value, (None, 0)) if isinstance(value, Variable) else (None, 0)
         if op is None or steps > 8:
             return False
-        if op.name == "cond":
-            waiting += [(block.yields[number], steps) for block in op.blocks]
+        if flow_of(op).kind is Kind.BRANCH:
+            waiting += [(one, steps) for one in joined(op, number)]
         elif op.name in ("scalar.add", "scalar.sub") and type(op.args[1]) is int and abs(op.args[1]) < LITTLE:
             waiting.append((op.args[0], steps + 1))
         elif op.name == "scalar.add" and type(op.args[0]) is int and abs(op.args[0]) < LITTLE:
@@ -197,4 +199,7 @@ def _device(op: Operator, kind: str) -> torch.device:
     raise NotOnDevice("no tensor is on the device")
 
 
-__all__ = ["COUNTED", "MOST_ITERATIONS", "Form", "form_of"]
+FORMS: dict[str, Callable[[Operator, str], Form]] = {"while_loop": form_of}
+"""The loops that a device may run, by name."""
+
+__all__ = ["COUNTED", "FORMS", "MOST_ITERATIONS", "Form", "form_of"]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -83,12 +83,9 @@ class Translation:
 
     def operator(self, op: Operator) -> None:
         """Write one Operator. Errors raised: NotOnDevice."""
-        if op.name == "cond":
-            self.branch(op)
-        elif op.name == "update":
-            self.update(op)
-        elif op.name == "assert":
-            self.w.fail(self.w.opposite(self.flag(op.args[0])))
+        rule = _RULES.get(op.name)
+        if rule is not None:
+            rule(self, op)
         elif op.name.startswith("scalar."):
             self.number(op)
         elif op.name == "aten.select.int" and isinstance(self.value(op.args[2]), Number):
@@ -140,6 +137,10 @@ class Translation:
         if self.w.path and not _is_harmless(op):
             raise NotOnDevice(f"{op.name} in a branch")
         self.copy(op)
+
+    def claim(self, op: Operator) -> None:
+        """An assertion: where it does not hold, the host raises what it says."""
+        self.w.fail(self.w.opposite(self.flag(op.args[0])))
 
     def update(self, op: Operator) -> None:
         """A write: as it is, or at a place that the device computes."""
@@ -214,5 +215,9 @@ def _is_harmless(op: Operator) -> bool:
                        for out in op.outputs)  # fmt: skip
     return aten.is_view(overload, op.args, op.kwargs)
 
+
+_RULES: dict[str, Callable[[Translation, Operator], None]] = {
+    "assert": Translation.claim, "cond": Translation.branch, "update": Translation.update,
+}  # fmt: skip
 
 __all__ = ["Translation"]

@@ -88,12 +88,13 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
 
     def _form(self, op: Operator) -> device_form.Form | None:
         """A loop as the device runs it, None where the host does."""
-        if op.name != "while_loop" or id(op) in self.loops or self.compile is None or self.coverage is not None:
+        make = device_form.FORMS.get(op.name)
+        if make is None or id(op) in self.loops or self.compile is None or self.coverage is not None:
             return None
         if os.environ.get(LOOPS) == "off":
             return None
         try:
-            return device_form.form_of(op, launch.machine.kind)
+            return make(op, launch.machine.kind)
         except NotOnDevice as why:
             self.loops[id(op)] = str(why)
             return None

@@ -88,21 +88,21 @@ def record_cuda_loop(first: Callable[[], Carried], step: Callable[[], Carried], 
         _call("cuGraphCreate", ctypes.byref(graph), _FLAGS(0))
         try:
             with _uncollected(), torch.cuda.use_mem_pool(memory, device):
-                kept = _fill(graph, outer, inner, set_flag, (first, step, last), device)
+                _fill(graph, (outer, inner), set_flag, first, step, last)
             ready = _POINTER()
             _call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, _WORD(0))
         finally:
             library.cuGraphDestroy(graph)
     current.wait_stream(outer)
     current.wait_stream(inner)
-    return _Loop(ready.value or 0, device, kept).play
+    return _Loop(ready.value or 0, device).play
 
 
 class _Loop:
-    """A graph that is ready to be launched. kept: tensors whose memory it uses."""
+    """A graph that is ready to be launched."""
 
-    def __init__(self, ready: int, device: int, kept: list[torch.Tensor]) -> None:
-        self.ready, self.device, self.kept = _POINTER(ready), device, kept
+    def __init__(self, ready: int, device: int) -> None:
+        self.ready, self.device = _POINTER(ready), device
         weakref.finalize(self, _destroy, ready, device)
 
     def play(self) -> None:
@@ -117,16 +117,16 @@ def _destroy(ready: int, device: int) -> None:
         library.cuGraphExecDestroy(_POINTER(ready))
 
 
-def _fill(graph: Any, outer: Any, inner: Any, set_flag: Callable[[int, int, bytes], None],
-          parts: tuple[Callable[[], Any], ...], device: int) -> list[torch.Tensor]:  # fmt: skip
-    """Capture the loop into a graph; what must stay alive as long as that."""
-    first, step, last = parts
+def _fill(graph: Any, streams: tuple[Any, Any], set_flag: Callable[[int, int, bytes], None],
+          first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None]) -> None:  # fmt: skip
+    """Capture the loop into a graph."""
+    outer, inner = streams
     handle = _WORD()
     context = _POINTER()
     _call("cuCtxGetCurrent", ctypes.byref(context))
     _call("cuGraphConditionalHandleCreate", ctypes.byref(handle), graph, context, _FLAGS(0), _FLAGS(0))
 
-    def carry(part: Carried) -> list[torch.Tensor]:
+    def carry(part: Carried) -> None:
         flag, to, given = part
         pairs = [(one, other) for one, other in zip(to, given) if _alike(one, other)][:MOST_COPIES]
         fast = {id(one) for one, _ in pairs}
@@ -140,20 +140,18 @@ def _fill(graph: Any, outer: Any, inner: Any, set_flag: Callable[[int, int, byte
         words += [0, 0, 0] * (MOST_COPIES - len(pairs))
         blocks = min(max(-(-max(sizes, default=0) // (16 * _THREADS)), 1), _MOST_BLOCKS)
         set_flag(blocks, _THREADS, struct.pack(f"<{len(words)}Q", *words))
-        return [flag, *given]
 
     with _captured(outer, graph, None):
-        begun = carry(first())
+        carry(first())
         before, count = _dependencies(outer)
         parameters = _Parameters(type=_CONDITIONAL, handle=handle.value, kind=_WHILE, size=1, context=context)
         node = _POINTER()
         _call("cuGraphAddNode_v2", ctypes.byref(node), graph, before, None, _COUNT(count), ctypes.byref(parameters))
         body = _POINTER(parameters.graphs[0])
     with _captured(inner, body, None):
-        went = carry(step())
+        carry(step())
     with _captured(outer, graph, node):
         last()
-    return [*begun, *went]
 
 
 def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
