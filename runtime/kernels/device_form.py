@@ -12,7 +12,7 @@ is a flag, and the host then runs the loop from its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ from runtime.kernels.device_facts import joined, late_numbers, sources
 from runtime.kernels.device_translation import Translation
 from runtime.kernels.device_writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, kind_of
 
+MOST_BRANCHES = 6
+"""Inside each other, that decide what a result is."""
 COUNTED, LITTLE = 1 << 60, 1 << 16
 """A counter begins with less, and changes by less in each iteration."""
 MOST_ITERATIONS = 4096
@@ -55,10 +57,13 @@ class Form:
     sources: Mapping[int, frozenset[Any]]
     """Of what is carried, what memory the value of an iteration may be (``device_facts``)."""
     yields: Mapping[int, Variable]
+    changed: tuple[int, ...]
+    """Places of tensors of which a flag tells, after the numbers, whether they are other than the first."""
 
 
-def form_of(op: Operator, kind: str) -> Form:
-    """A ``while_loop`` on a kind of device. Errors raised: NotOnDevice."""
+def form_of(op: Operator, kind: str, seen: Collection[int] = ()) -> Form:
+    """A ``while_loop`` on a kind of device. seen: the places of results of which somebody sees whether they are what
+    the loop was given. Errors raised: NotOnDevice."""
     test, body = op.blocks
     if op.attrs.get("max_iterations") is not None or any(op.attrs.get(name) for name in ("recompute", "checkpoints",
                                                                                          "backward")):  # fmt: skip
@@ -83,6 +88,11 @@ def form_of(op: Operator, kind: str) -> Form:
         heads[place] = writer.number(of.kind, COUNTED if _counts(body, place) else WHOLE)
         kinds.append(of.kind)
         state.append(heads[place].var)
+    memory = sources(op, tensors)
+    changed = {place: writer.number("bool") for place in tensors if place in seen and ("carried", place) in
+               memory[place]}  # fmt: skip
+    kinds += ["bool"] * len(changed)
+    state += [flag.var for flag in changed.values()]
     one.fixed.update(state)
 
     one.values.update({arg: heads[place] for place, arg in enumerate(test.args)})
@@ -104,6 +114,7 @@ def form_of(op: Operator, kind: str) -> Form:
         elif not isinstance(found, Variable) or not isinstance(found.type, TensorType):
             raise NotOnDevice("no tensor is carried on")
         following[place] = found
+    news = [_new(one, body, body.yields[place], body.args[place], flag) for place, flag in changed.items()]
     one.values.update({arg: following.get(place, heads[place]) for place, arg in enumerate(test.args)})
     one.operators(test.ops)
     count = writer.number("int")
@@ -112,7 +123,7 @@ def form_of(op: Operator, kind: str) -> Form:
     ends = _flags(one, test.yields[0], after, MOST_ITERATIONS)
     carried = (*tensors, *numbers)
     results = [following[place].var if isinstance(following[place], Number) else following[place] for place in carried]
-    results += [after.var, *ends]
+    results += [*(writer.on_device(flag, "bool").var for flag in news), after.var, *ends]
     steps = writer.begin()
     rows: dict[int, int] = {}
     for place in tensors:
@@ -126,9 +137,28 @@ def form_of(op: Operator, kind: str) -> Form:
     return Form(
         _program("first", given, ops, flags), _program("step", [*given, count.var], steps, results),
         tuple(one.inputs), carried, len(tensors), tuple(kinds), kept,
-        any("index_select" in made.name for made in (*ops, *steps)), rows, sources(op, tensors),
+        any("index_select" in made.name for made in (*ops, *steps)), rows, memory,
         {place: value for place in tensors if isinstance(value := body.yields[place], Variable)},
+        tuple(changed),
     )  # fmt: skip
+
+
+def _new(one: Translation, body: Block, value: Operand, head: Variable, before: Number) -> Value:
+    """Whether what is carried on is other than the first value, if a flag tells it of what an iteration begins with."""
+    made = {out: (op, number) for op in body.walk() for number, out in enumerate(op.outputs)}
+
+    def of(value: Operand, depth: int) -> Value:
+        if value is head:
+            return before
+        op, number = made.get(value, (None, 0)) if isinstance(value, Variable) else (None, 0)
+        if op is None or flow_of(op).kind is not Kind.BRANCH:
+            return True
+        if depth > MOST_BRANCHES:
+            raise NotOnDevice("a result that many branches decide on")
+        a, b = (of(inner, depth + 1) for inner in joined(op, number))
+        return one.w.either_of(one.flags[id(op)], a, b)
+
+    return of(value, 0)
 
 
 def _row(value: Variable, head: Variable, ops: Sequence[Operator], results: Sequence[Variable]) -> Operator | None:
@@ -199,7 +229,7 @@ def _device(op: Operator, kind: str) -> torch.device:
     raise NotOnDevice("no tensor is on the device")
 
 
-FORMS: dict[str, Callable[[Operator, str], Form]] = {"while_loop": form_of}
+FORMS: dict[str, Callable[[Operator, str, Collection[int]], Form]] = {"while_loop": form_of}
 """The loops that a device may run, by name."""
 
 __all__ = ["COUNTED", "FORMS", "MOST_ITERATIONS", "Form", "form_of"]

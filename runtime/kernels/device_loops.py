@@ -72,9 +72,9 @@ class LoopRecording:
                 raise GaveUp
         last = dict(zip((self.loop.form.carried[place] for place in self.read), fresh))
         kinds = self.loop.form.kinds
-        numbers = dict(zip(self.loop.form.carried[self.loop.form.tensors :],
-                           [_number(kind, word) for kind, word in zip(kinds, told[3:])]))  # fmt: skip
-        return self.loop.results_of(count, given, last, numbers)
+        places = (*self.loop.form.carried[self.loop.form.tensors :], *self.loop.form.changed)
+        numbers = [_number(kind, word) for kind, word in zip(kinds, told[3:])]
+        return self.loop.results_of(count, given, last, list(zip(places, numbers)))
 
 
 def _number(kind: str, word: int) -> Any:
@@ -111,14 +111,17 @@ class DeviceLoop:
         return operand if type(operand) in (bool, int, float) else None
 
     def results_of(self, count: int, given: Sequence[Any], last: Mapping[int, torch.Tensor],
-                   numbers: Mapping[int, Any]) -> tuple[Any, ...]:  # fmt: skip
-        """What the function gives, from what the device left."""
+                   told: Sequence[tuple[int, Any]]) -> tuple[Any, ...]:  # fmt: skip
+        """What the function gives, from what the device left, and told of numbers and of what is as it was."""
+        ends = len(told) - len(self.form.changed)
+        numbers = dict(told[:ends])
+        first = {place for place, changed in told[ends:] if not changed} | self.form.kept
         found: dict[Any, Any] = {}
         made: list[Any] = []
         for place in self.results:
             if place is None:
                 made.append(False)
-            elif count == 0 or place in self.form.kept:
+            elif count == 0 or place in first:
                 made.append(self.start(place, given))
             elif place in numbers:
                 made.append(numbers[place])
@@ -130,7 +133,7 @@ class DeviceLoop:
         """Record it. Errors raised: NotNow, NotOnDevice, and whatever CUDA raises."""
         form = self.form
         starts = [self.start(place, call.given) for place in form.carried]
-        self._check(starts)
+        self._check()
         captured = [self.of(var, call.given) for var in form.captured]
         if any(type(one) is int and abs(one) >= COUNTED for one in (*captured, *starts)):
             return None
@@ -138,6 +141,8 @@ class DeviceLoop:
         if form.selects and not all(one.is_contiguous() for one in given):
             raise NotOnDevice("rows of what is not contiguous: views have strides of their own")
         state = [self._memory(place, start, call.device) for place, start in zip(form.carried, starts)]
+        state += [_zero(torch.bool, call.device) for _ in form.changed]
+        starts += [False] * len(form.changed)
         if size + sum(one.numel() * one.element_size() for one in state) > MOST_BYTES:
             return None
         count, failed, going = (_zero(dtype, call.device) for dtype in (torch.int64, torch.bool, torch.bool))
@@ -173,7 +178,8 @@ class DeviceLoop:
             report.copy_(torch.stack([one.to(torch.int64) for one in words]))
 
         memory = {one.untyped_storage()._cdata for one in (*state, count)}
-        whole = [own for place, own in zip(form.carried, state) if place not in form.rows]
+        rows = {form.carried.index(place) for place in form.rows}
+        whole = [own for number, own in enumerate(state) if number not in rows]
         begin()
         if not bool(test()[0]):
             raise NotNow
@@ -184,15 +190,15 @@ class DeviceLoop:
         read = [place for place in range(form.tensors) if form.carried[place] in alive]
         return LoopRecording(self, call, plays, goes, report, state, read)
 
-    def _check(self, starts: Sequence[Any]) -> None:
+    def _check(self) -> None:
         """Errors raised: NotOnDevice where somebody could see that results are memory of their own."""
         seen: dict[Any, Any] = {}
         alive = {place for place in self.results if place is not None}
-        for place, start in zip(self.form.carried, starts):
+        for place in self.form.carried:
             if place not in alive or place not in self.form.sources:
                 continue
             for kind, what, *_ in self.form.sources[place]:
-                if kind == "carried" and what == place and (place in self.owned or start is None):
+                if kind == "carried" and what == place and (place in self.owned or place in self.form.changed):
                     continue
                 if kind != "made":
                     raise NotOnDevice("a result that may be what the loop was given, or a part of something")

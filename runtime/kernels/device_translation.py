@@ -36,6 +36,8 @@ class Translation:
     kind: str
     w: Writer
     values: dict[Variable, Value] = field(default_factory=dict)
+    flags: dict[int, Number] = field(default_factory=dict)
+    """Of branches, by their identity."""
     inputs: dict[Variable, Variable] = field(default_factory=dict)
     """Variables from outside, and the Programs' arguments that are they."""
     fixed: set[Variable] = field(default_factory=set)
@@ -179,7 +181,7 @@ class Translation:
         """Both sides, and one of each two values."""
         if sum(not one.name.startswith("scalar.") for block in op.blocks for one in block.walk()) > MOST_IN_A_BRANCH:
             raise NotOnDevice("a branch that computes much")
-        flag = self.flag(op.args[0])
+        flag = self.flags[id(op)] = self.flag(op.args[0])
         sides: list[list[Value]] = []
         for block, taken in zip(op.blocks, (True, False)):
             self.w.path.append(flag if taken else self.w.opposite(flag))

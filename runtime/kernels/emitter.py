@@ -94,10 +94,16 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
         if os.environ.get(LOOPS) == "off":
             return None
         try:
-            return make(op, launch.machine.kind)
+            unread, owned = self.live.unread[id(op)], self._owned(op)
+            seen = {place for place, out in enumerate(op.outputs) if out not in unread} - owned
+            return make(op, launch.machine.kind, seen)
         except NotOnDevice as why:
             self.loops[id(op)] = str(why)
             return None
+
+    def _owned(self, op: Operator) -> frozenset[int]:
+        """The places of a loop's first values that nobody else has."""
+        return frozenset(place for place in range(len(op.args)) if self.own.flow.get((id(op), place)) is Owner.YES)
 
     def _loop(self, op: Operator, form: device_form.Form) -> None:
         """Write a loop for the device; the host's is what it falls back on."""
@@ -107,9 +113,8 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
         outline = self.outline([op], self.bind(run, "C"))
         parameters, results = self.with_flags(reads), self.with_flags(outline.results)
         outputs = {self.name(out): place for place, out in enumerate(op.outputs)}
-        owned = frozenset(place for place in range(len(op.args)) if self.own.flow.get((id(op), place)) is Owner.YES)
         run.make = DeviceLoop(form, op, self.compile, {var: parameters.index(self.name(var)) for var in reads},
-                              [outputs.get(name) for name in results], owned)  # fmt: skip
+                              [outputs.get(name) for name in results], self._owned(op))  # fmt: skip
         self.line(outline.text)
         self.drop(outline.dying)
 

@@ -362,6 +362,28 @@ def test_switched_off(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not host.loops
 
 
+def first_or_later(x: torch.Tensor, n: torch.Tensor, most: torch.Tensor) -> Any:
+    best, i, y = x, 0, x.new_zeros(x.shape)
+    while i < most:
+        y = y * 1.5 + 0.25
+        if bool(y.sum() > n):
+            best = y - 1.0
+        elif bool(y.sum() > n * 2):
+            best = y * 2.0
+        i += 1
+    return best, i
+
+
+@torch.no_grad()
+def test_a_result_that_is_the_argument_on_some_paths(host: Host) -> None:
+    static: Any = to_static(first_or_later, backend="cuda")
+    for n in (3, 3, 3, 1000, 3, 0, 1000):
+        check(first_or_later, [normal(4, 3), whole(n), whole(6)], static=static, tolerance=1e-6, paths=("program",))
+    assert replays(static) >= 4
+    x = normal(4, 3)
+    assert static(x, whole(1000), whole(6))[0] is x and static(x, whole(0), whole(6))[0] is not x
+
+
 def draws(x: torch.Tensor, n: torch.Tensor) -> Any:
     i = 0
     while i < n:

@@ -13,6 +13,7 @@ from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.kernels import emitter, recorded
 from runtime.kernels.recorded import RecordedRun
+from tests import devices
 from tests.oracle import difference
 from tests.runtime.kernels.host import Host
 from tests.runtime.kernels.programs import compiled
@@ -60,6 +61,8 @@ def hold(monkeypatch: pytest.MonkeyPatch, a: str, b: str, result: str, call: str
     monkeypatch.setattr(RecordedRun, "_not_yet", lambda self, kind, function, given, tensors: self._record(
         kind, function, given, tensors, {}))  # fmt: skip
     text = LOOP.format(a=a, b=b, r=result, zero=ZERO[result], call=call)
+    if devices.on_cuda():
+        text = text.replace("f32[2]", 'f32[2] on "cuda:0"')
     mine, reference = compiled(text), interpreted(parse_program(text))
     x = torch.tensor([1.0, 2.0])
     for one in VALUES[a]:
