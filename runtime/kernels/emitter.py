@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from runtime.ir import Operator, Variable
-from runtime.kernels import launch, rules, runs
+from runtime.executor.executable import Executable
+from runtime.executor.ownership import Owner
+from runtime.ir import Operator, Program, Variable
+from runtime.kernels import device_form, launch, rules, runs
+from runtime.kernels.device_loops import DeviceLoop
+from runtime.kernels.device_writer import NotOnDevice
 from runtime.kernels.lowering import RULES, KernelLowering
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.region import KernelRegion, Placed, finish, is_strict
@@ -27,6 +31,8 @@ GAIN = 1
 """Launches that a region must save."""
 RECORDS = "DY2STATIC_CUDA_GRAPHS"
 """The environment variable that is "off" where no runs are to be recorded."""
+LOOPS = "DY2STATIC_CUDA_LOOPS"
+"""The environment variable that is "off" where the host is to run all loops."""
 
 
 @dataclass
@@ -39,19 +45,25 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
 
     recorded: list[tuple[RecordedRun, int]] = field(default_factory=list)
     """Runs that are recorded, and how many Operators each has."""
+    compile: Callable[[Program], Executable] | None = None
+    """What makes Programs of a device's loops runnable."""
+    loops: dict[int, RecordedRun | str] = field(default_factory=dict)
+    """By the identity of a ``while_loop``: what has the device run it, or why the host does."""
+    records: bool = True
+    """Whether runs of it are recorded by themselves."""
     _changing: frozenset[Variable] | None = None
     _recording: bool = False
 
     def regions(self, ops: Sequence[Operator]) -> None:
         """Write consecutive Operators: runs that are recorded, and what is between them, each with kernels in it."""
-        if self._recording or self._python or os.environ.get(RECORDS) == "off":
+        if not self.records or self._recording or self._python or os.environ.get(RECORDS) == "off":
             super().regions(ops)
             return
         if self._changing is None:
             self._changing = runs.changing_numbers(self.program)
         for is_run, part in runs.runs(ops, self.live, self._changing, launch.machine.kind):
             if not is_run:
-                super().regions(part)
+                self._around_loops(part)
                 continue
             run = RecordedRun()
             self.recorded.append((run, len(part)))
@@ -60,6 +72,51 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
             self._recording = False
             self.line(outline.text)
             self.drop(outline.dying)
+
+    def _around_loops(self, ops: list[Operator]) -> None:
+        """Write consecutive Operators, loops that the device can run by itself as such."""
+        rest: list[Operator] = []
+        for op in ops:
+            form = self._form(op)
+            if form is None:
+                rest.append(op)
+                continue
+            super().regions(rest)
+            rest = []
+            self._loop(op, form)
+        super().regions(rest)
+
+    def _form(self, op: Operator) -> device_form.Form | None:
+        """A loop as the device runs it, None where the host does."""
+        make = device_form.FORMS.get(op.name)
+        if make is None or id(op) in self.loops or self.compile is None or self.coverage is not None:
+            return None
+        if os.environ.get(LOOPS) == "off":
+            return None
+        try:
+            unread, owned = self.live.unread[id(op)], self._owned(op)
+            seen = {place for place, out in enumerate(op.outputs) if out not in unread} - owned
+            return make(op, launch.machine.kind, seen)
+        except NotOnDevice as why:
+            self.loops[id(op)] = str(why)
+            return None
+
+    def _owned(self, op: Operator) -> frozenset[int]:
+        """The places of a loop's first values that nobody else has."""
+        return frozenset(place for place in range(len(op.args)) if self.own.flow.get((id(op), place)) is Owner.YES)
+
+    def _loop(self, op: Operator, form: device_form.Form) -> None:
+        """Write a loop for the device; the host's is what it falls back on."""
+        assert self.compile is not None
+        run = self.loops[id(op)] = RecordedRun()
+        reads = self.live.uses(op)
+        outline = self.outline([op], self.bind(run, "C"))
+        parameters, results = self.with_flags(reads), self.with_flags(outline.results)
+        outputs = {self.name(out): place for place, out in enumerate(op.outputs)}
+        run.make = DeviceLoop(form, op, self.compile, {var: parameters.index(self.name(var)) for var in reads},
+                              [outputs.get(name) for name in results], self._owned(op))  # fmt: skip
+        self.line(outline.text)
+        self.drop(outline.dying)
 
     def may_join(self, op: Operator) -> bool:
         """Whether there is a rule, and nothing else happens where it runs."""
@@ -116,4 +173,4 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
             return None
 
 
-__all__ = ["GAIN", "RECORDS", "KernelEmitter"]
+__all__ = ["GAIN", "LOOPS", "RECORDS", "KernelEmitter"]

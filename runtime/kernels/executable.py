@@ -40,13 +40,18 @@ class KernelExecutable(WatchedExecutable):
     label = "dy2static kernels"
     written: KernelEmitter
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, straight: bool = False) -> None:
+        self._straight = straight
         super().__init__(*args)
-        if made is not None:
+        if made is not None and not straight:
             made.append(self)
 
     def _emitter(self, *args: Any) -> emitter.Emitter:
         self.written = KernelEmitter(*args)
+        if self._straight:
+            self.written.records = False
+        else:
+            self.written.compile = _straight
         return self.written
 
     def cuda_source(self) -> str:
@@ -62,6 +67,11 @@ class KernelExecutable(WatchedExecutable):
     def in_kernels(self) -> list[str]:
         """The names of the Operators that run as kernels."""
         return list(self.written.in_kernels.values())
+
+
+def _straight(program: Program) -> Executable:
+    """A Program that is part of a recording: nothing in it is recorded by itself."""
+    return KernelExecutable(program, {}, {}, False, False, USUAL, straight=True)
 
 
 def compile_program(

@@ -48,6 +48,10 @@ Launch = Callable[[int, int, bytes, int], None]
 """Launches a kernel: blocks, threads, its parameters as words of 8 bytes, and bytes of each block's own memory."""
 
 
+Carried = tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]
+"""Of a part of a loop: the flag, and what is written into which memory before anybody looks at it."""
+
+
 class Machine(Protocol):
     """What runs kernels."""
 
@@ -69,6 +73,11 @@ class Machine(Protocol):
     def record(self, function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: torch.device
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """Record what a function launches: what launches it again, and the results, whose memory that writes."""
+
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """Record ``flag = first(); while flag: flag = step(); last()``, whose flags are bools of the device's. Errors
+        raised: RuntimeError where that is not possible."""
 
 
 class Device:
@@ -98,6 +107,11 @@ class Device:
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """As a CUDA graph."""
         return torch_internals.record_cuda(function, arguments, device.index or 0)
+
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """As a CUDA graph with a WHILE node."""
+        return torch_internals.record_cuda_loop(first, step, last, device.index or 0)
 
 
 def machine_code(source: str, architecture: str) -> bytes:
@@ -209,5 +223,6 @@ def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
 
 
 __all__ = [
-    "Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "own_memory", "parts", "shape",
+    "Carried", "Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "own_memory", "parts",
+    "shape",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -30,6 +30,8 @@ MOST_BYTES = 8 << 20
 """What a call may have to copy."""
 MISSES, SKIPPED = 16, 63
 """After so many calls in a row of kinds that cannot be recorded, so many calls are not looked at."""
+MOST_GIVEN_UP = 8
+"""How often a replay may give up."""
 MOST_AGAIN = 4
 """How often a recording is made again because an argument that lay in one place has moved."""
 
@@ -39,6 +41,41 @@ _turns: dict[Any, threading.Lock] = {}
 
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 Function = Callable[..., tuple[Any, ...]]
+
+
+class GaveUp(Exception):  # no error: the Operators themselves give the results
+    """A replay cannot give the results of this call."""
+
+
+class NotNow(Exception):  # no error: the Operators themselves give the results
+    """A call cannot be recorded; the next one of its kind may be."""
+
+
+class Replayed(Protocol):
+    """What was recorded."""
+
+    turn: threading.Lock
+    kept: tuple[tuple[int, int], ...]
+
+    def moved(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """The arguments that do not lie where the recording reads them."""
+
+    def replay(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """The results for arguments. Errors raised: GaveUp."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A call as a recording sees it. given: with ``statics`` in the place of tensors that are copied to them before
+    each replay, and of which ``copied`` has the places among the tensors."""
+
+    given: list[Any]
+    copied: tuple[int, ...]
+    statics: list[torch.Tensor]
+    kept: tuple[tuple[int, int], ...]
+    device: torch.device
+    turn: threading.Lock
+
 
 
 @dataclass(eq=False)
@@ -62,7 +99,7 @@ class Recording:
         """The arguments that do not lie where the recording reads them."""
         return [place for place, where in self.kept if tensors[place].data_ptr() != where]
 
-    def replay(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    def replay(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for arguments."""
         if self.statics:
             torch_internals.copy_all(self.statics, [tensors[place] for place in self.copied])
@@ -86,7 +123,7 @@ class Recording:
 class _Quick:
     """One quick test for calls that a recording serves; others may be served by it as well."""
 
-    recording: Recording
+    recording: Replayed
     test: Callable[..., bool]
     modes: tuple[Any, ...]
     stream: int
@@ -96,7 +133,7 @@ class _Quick:
     """Arguments."""
 
     @staticmethod
-    def of(recording: Recording, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> _Quick | None:
+    def of(recording: Replayed, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> _Quick | None:
         test = torch_internals.tensor_test([(one, None) for one in tensors])
         stream = launch.machine.stream(tensors[0].device)
         if test is None or stream is None:
@@ -126,10 +163,12 @@ def _others(given: Sequence[Any]) -> list[Any]:
 class RecordedRun:
     """A run of Operators; called with the function that is it, and that function's arguments.
 
-    reason: why it is not recorded any more.
+    make: what records it another way (``device_loops``); reason: why it is not recorded any more.
     """
 
-    recordings: dict[Any, Recording | None] = field(default_factory=dict)
+    make: Callable[[Function, Arguments, int], Replayed | None] | None = None
+    """Of the function, its arguments, and how many bytes the statics have."""
+    recordings: dict[Any, Replayed | None] = field(default_factory=dict)
     seen: dict[Any, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     """Kinds of calls that are not recorded yet: how many there were, and where the arguments of the last lay."""
     moving: set[int] = field(default_factory=set)
@@ -141,7 +180,8 @@ class RecordedRun:
     """Calls in a row of kinds that cannot be recorded."""
     skip: int = 0
     """How many of the next calls are not looked at."""
-    last: Recording | None = None
+    gave_up: int = 0
+    last: Replayed | None = None
     """That was replayed last."""
     quick: _Quick | None = None
     """For one that was replayed twice in a row."""
@@ -186,18 +226,24 @@ class RecordedRun:
         finally:
             self._lock.release()
 
-    def _replay(self, recording: Recording, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor]
+    def _replay(self, recording: Replayed, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor]
                 ) -> tuple[Any, ...]:  # fmt: skip
         """The results, of the Operators themselves where another recording of the stream is just being replayed, by
         another thread or below in this one's stack."""
         if not recording.turn.acquire(blocking=False):
             return function(*given)
         try:
+            found = recording.replay(given, tensors)
             self.replays += 1
             self.misses = 0
-            return recording.replay(tensors)
+            return found
+        except GaveUp:
+            self.gave_up += 1
         finally:
             recording.turn.release()
+        if self.gave_up > MOST_GIVEN_UP:
+            self._end("the Operators themselves had to run too often")
+        return function(*given)
 
     def _end(self, reason: str) -> None:
         """Record no more, and let go of what is recorded."""
@@ -251,6 +297,8 @@ class RecordedRun:
         why = ""
         try:
             made = self._made(function, given, tensors, kept, turn)
+        except NotNow:
+            del self.recordings[kind]
         except Exception as error:  # whatever it is, the Operators are run as they are
             why = f"{type(error).__name__}: {error}".split("\n")[0]
         finally:
@@ -264,14 +312,15 @@ class RecordedRun:
         return self._replay(made, function, given, tensors)
 
     def _made(self, function: Function, given: Sequence[Any], tensors: Sequence[torch.Tensor],
-              kept: tuple[tuple[int, int], ...], turn: threading.Lock) -> Recording | None:  # fmt: skip
+              kept: tuple[tuple[int, int], ...], turn: threading.Lock) -> Replayed | None:  # fmt: skip
         if any(one.numel() == 0 for one in tensors):  # PyTorch warns of a graph that launches nothing
             return None
         there = {place for place, _ in kept}
         copied = tuple(place for place in range(len(tensors)) if place not in there)
         if not all(lies_apart(tensors[place].shape, tensors[place].stride()) for place in copied):
             return None
-        if sum(_bytes(tensors[place]) for place in copied) > MOST_BYTES:
+        size = sum(_bytes(tensors[place]) for place in copied)
+        if size > MOST_BYTES:
             return None
         statics = [torch.empty_strided(tensors[place].shape, tensors[place].stride(), dtype=tensors[place].dtype,
                                        device=tensors[place].device) for place in copied]  # fmt: skip
@@ -286,43 +335,49 @@ class RecordedRun:
                 number += 1
             else:
                 arguments.append(one)
-        play, results = launch.machine.record(function, arguments, tensors[0].device)
-        outer = {one.untyped_storage()._cdata for one in arguments if isinstance(one, torch.Tensor)}
-        sources: list[torch.Tensor] = []
-        places: dict[int, int] = {}
-        described: list[tuple[int, Any]] = []
-        met: dict[int, int] = {}
-        for index, one in enumerate(results):
-            if not isinstance(one, torch.Tensor):
-                if one is not None and type(one) is not bool:
-                    return None
-                described.append((NO_TENSOR, one))
-                continue
-            if met.setdefault(id(one), index) != index:
-                described.append((SAME, met[id(one)]))
-                continue
-            storage = one.untyped_storage()
-            if type(one) not in _PLAIN or one.requires_grad or storage._cdata in outer or not launch.machine.takes(one):
+        call = Arguments(arguments, copied, statics, kept, tensors[0].device, turn)
+        return (self.make or _recorded)(function, call, size)
+
+
+def _recorded(function: Function, call: Arguments, size: int) -> Recording | None:
+    """The function recorded; None where its results may be anything but new memory, or are large."""
+    play, results = launch.machine.record(function, call.given, call.device)
+    outer = {one.untyped_storage()._cdata for one in call.given if isinstance(one, torch.Tensor)}
+    sources: list[torch.Tensor] = []
+    places: dict[int, int] = {}
+    described: list[tuple[int, Any]] = []
+    met: dict[int, int] = {}
+    for index, one in enumerate(results):
+        if not isinstance(one, torch.Tensor):
+            if one is not None and type(one) is not bool:
                 return None
-            whole = storage.nbytes() == one.numel() * one.element_size()
-            alone = sum(isinstance(other, torch.Tensor) and other.untyped_storage()._cdata == storage._cdata
-                        for other in {id(other): other for other in results}.values()) == 1  # fmt: skip
-            if whole and alone and lies_apart(one.shape, one.stride()):
-                described.append((len(sources), None))
-                sources.append(one)
-                continue
-            if storage.nbytes() % one.element_size() or (
-                storage._cdata in places and sources[places[storage._cdata]].dtype is not one.dtype
-            ):
-                return None
-            if storage._cdata not in places:
-                places[storage._cdata] = len(sources)
-                count = storage.nbytes() // one.element_size()
-                sources.append(torch.as_strided(one, (count,), (1,), 0))
-            described.append((places[storage._cdata], (one.shape, one.stride(), one.storage_offset())))
-        if sum(map(_bytes, [*statics, *sources])) > MOST_BYTES:
+            described.append((NO_TENSOR, one))
+            continue
+        if met.setdefault(id(one), index) != index:
+            described.append((SAME, met[id(one)]))
+            continue
+        storage = one.untyped_storage()
+        if type(one) not in _PLAIN or one.requires_grad or storage._cdata in outer or not launch.machine.takes(one):
             return None
-        return Recording(play, turn, kept, copied, statics, sources, tuple(described))
+        whole = storage.nbytes() == one.numel() * one.element_size()
+        alone = sum(isinstance(other, torch.Tensor) and other.untyped_storage()._cdata == storage._cdata
+                    for other in {id(other): other for other in results}.values()) == 1  # fmt: skip
+        if whole and alone and lies_apart(one.shape, one.stride()):
+            described.append((len(sources), None))
+            sources.append(one)
+            continue
+        if storage.nbytes() % one.element_size() or (
+            storage._cdata in places and sources[places[storage._cdata]].dtype is not one.dtype
+        ):
+            return None
+        if storage._cdata not in places:
+            places[storage._cdata] = len(sources)
+            count = storage.nbytes() // one.element_size()
+            sources.append(torch.as_strided(one, (count,), (1,), 0))
+        described.append((places[storage._cdata], (one.shape, one.stride(), one.storage_offset())))
+    if size + sum(map(_bytes, sources)) > MOST_BYTES:
+        return None
+    return Recording(play, call.turn, call.kept, call.copied, call.statics, sources, tuple(described))
 
 
 def _bytes(tensor: torch.Tensor) -> int:
@@ -343,4 +398,4 @@ def lies_apart(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-__all__ = ["RecordedRun", "Recording", "lies_apart"]
+__all__ = ["Arguments", "GaveUp", "NotNow", "RecordedRun", "Recording", "Replayed", "lies_apart"]

@@ -75,7 +75,7 @@ def may_be_recorded(op: Operator, changing: frozenset[Variable], kind: str) -> b
         return False
     if op.name in _OURS:
         return True
-    if not op.name.startswith("aten.") or not op.outputs or not _is_plain(op.name):
+    if not op.name.startswith("aten.") or not op.outputs or not is_plain(op.name):
         return False
     overload = aten.resolve(op.name)
     if aten.writes(overload, op.args, op.kwargs) or aten.is_random(overload, op.args, op.kwargs):
@@ -91,7 +91,7 @@ def may_be_recorded(op: Operator, changing: frozenset[Variable], kind: str) -> b
 
 
 @functools.cache
-def _is_plain(name: str) -> bool:
+def is_plain(name: str) -> bool:
     """Whether an operator's kernels need nothing from the host, as far as its name and tags tell."""
     packet = name.rpartition(".")[0]
     if packet in _WAITING or packet.startswith(_FAMILIES) and packet not in _ALONE:
@@ -170,4 +170,4 @@ def _outer_view(run: Sequence[Operator], start: int, end: int, died: Mapping[Var
     return None
 
 
-__all__ = ["LEAST", "changing_numbers", "computes", "may_be_recorded", "runs"]
+__all__ = ["LEAST", "changing_numbers", "computes", "is_plain", "may_be_recorded", "runs"]

@@ -26,6 +26,7 @@ from runtime.torch_internals.checks import (
     tensor_test,
 )
 from runtime.torch_internals.cuda_graphs import copy_all, record_cuda, stream_to_record
+from runtime.torch_internals.cuda_loops import record_cuda_loop
 from runtime.torch_internals.failures import (
     comes_of_shapes,
     is_shape_error,
@@ -328,6 +329,7 @@ __all__ = [
     "put_back_settings",
     "quiet_shapes",
     "record_cuda",
+    "record_cuda_loop",
     "stream_to_record",
     "raw_call",
     "real_errors",

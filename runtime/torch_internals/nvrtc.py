@@ -35,7 +35,8 @@ def _compiler() -> ctypes.CDLL:
 
 
 @functools.cache
-def _driver() -> ctypes.CDLL:
+def driver() -> ctypes.CDLL:
+    """The library of the CUDA driver. Errors raised: CompileError."""
     try:
         from torch.cuda._utils import _get_cuda_library
 
@@ -84,7 +85,7 @@ def compile_cuda(source: str, architecture: str) -> bytes:
 @functools.cache
 def _context(device: int) -> int:
     """The context that PyTorch uses on a device."""
-    library = _driver()
+    library = driver()
     number, context = ctypes.c_int(), ctypes.c_void_p()
     _check_driver(library, library.cuDeviceGet(ctypes.byref(number), device), CompileError)
     _check_driver(library, library.cuDevicePrimaryCtxRetain(ctypes.byref(context), number), CompileError)
@@ -92,9 +93,9 @@ def _context(device: int) -> int:
 
 
 @contextmanager
-def _on(device: int) -> Iterator[ctypes.CDLL]:
+def on_device(device: int) -> Iterator[ctypes.CDLL]:
     """The driver with a device's context current: a thread that has not called CUDA yet has none."""
-    library, wanted, current = _driver(), _context(device), ctypes.c_void_p()
+    library, wanted, current = driver(), _context(device), ctypes.c_void_p()
     _check_driver(library, library.cuCtxGetCurrent(ctypes.byref(current)), RuntimeError)
     if current.value == wanted:
         yield library
@@ -109,7 +110,7 @@ def _on(device: int) -> Iterator[ctypes.CDLL]:
 def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Callable[[int, int, bytes, int], None]]:
     """What launches the kernels of machine code on a device, by name. Errors raised: CompileError."""
     found: dict[str, Callable[[int, int, bytes, int], None]] = {}
-    with _on(device) as library:
+    with on_device(device) as library:
         module = ctypes.c_void_p()
         _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code), CompileError)
         for name in names:
@@ -123,7 +124,7 @@ def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, Cal
 def _launcher(function: int, device: int) -> Callable[[int, int, bytes, int], None]:
     """What launches a kernel on PyTorch's current stream of a device, with parameters as words of 8 bytes and bytes of
     shared memory."""
-    library = _driver()
+    library = driver()
     launch, stream_of, device_now = library.cuLaunchKernel, torch._C._cuda_getCurrentRawStream, torch._C._cuda_getDevice
     lock = threading.Lock()
     values: Any = ctypes.create_string_buffer(0)
@@ -142,7 +143,7 @@ def _launcher(function: int, device: int) -> Callable[[int, int, bytes, int], No
             if device_now() == device:
                 status = launch(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, None)
             if status in _CONTEXTS:  # a thread that has not called CUDA yet has none
-                with _on(device):
+                with on_device(device):
                     status = launch(function, blocks, 1, 1, threads, 1, 1, shared, stream, parameters, None)
         if status:
             _check_driver(library, status, RuntimeError)

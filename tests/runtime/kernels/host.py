@@ -20,7 +20,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.kernels import launch
-from runtime.kernels.launch import Launch
+from runtime.kernels.launch import Carried, Launch
 from runtime.kernels.prelude import PRELUDE
 from runtime.torch_internals import CompileError
 
@@ -80,13 +80,19 @@ class Card(launch.Device):
     def __init__(self) -> None:
         self.sources: list[str] = []
         self.launches: list[tuple[str, int, int]] = []
-        self.recordings = 0
+        self.recordings = self.loops = 0
 
     def record(self, function: Callable[..., tuple[Any, ...]], arguments: Sequence[Any], device: torch.device
                ) -> tuple[Callable[[], None], tuple[Any, ...]]:  # fmt: skip
         """As ever; counted."""
         self.recordings += 1
         return super().record(function, arguments, device)
+
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """As ever; counted."""
+        self.loops += 1
+        return super().record_loop(first, step, last, device)
 
     def load(self, source: str, names: tuple[str, ...], device: torch.device) -> dict[str, Launch]:
         """The kernels on the device, noted when they are launched."""
@@ -109,7 +115,7 @@ class Host:
     def __init__(self) -> None:
         self.sources: list[str] = []
         self.launches: list[tuple[str, int, int]] = []
-        self.recordings = 0
+        self.recordings = self.loops = 0
 
     def is_there(self) -> bool:
         """Always."""
@@ -142,6 +148,24 @@ class Host:
                     one.copy_(other)
 
         return play, results
+
+    def record_loop(self, first: Callable[[], Carried], step: Callable[[], Carried], last: Callable[[], None],
+                    device: torch.device) -> Callable[[], None]:  # fmt: skip
+        """The loop itself, each time."""
+        self.loops += 1
+
+        def carry(part: Callable[[], Carried]) -> bool:
+            flag, to, given = part()
+            torch_internals.copy_all(to, given)
+            return bool(flag)
+
+        def play() -> None:
+            going = carry(first)
+            while going:
+                going = carry(step)
+            last()
+
+        return play
 
     def _launcher(self, library: ctypes.CDLL, name: str) -> Launch:
         function = getattr(library, f"launch_{name}")

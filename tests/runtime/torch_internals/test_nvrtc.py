@@ -75,7 +75,7 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     made = Driver()
-    monkeypatch.setattr(nvrtc, "_driver", lambda: made)
+    monkeypatch.setattr(nvrtc, "driver", lambda: made)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 40 + device, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
     nvrtc._context.cache_clear()
