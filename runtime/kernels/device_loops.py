@@ -45,6 +45,8 @@ class LoopRecording:
     state: list[torch.Tensor]
     read: list[int]
     """The places in ``state`` of tensors that are read after the loop."""
+    written: tuple[torch.Tensor, ...]
+    """What else the launch writes, so that nobody else has that memory."""
 
     def __post_init__(self) -> None:
         self.turn, self.kept = self.call.turn, self.call.kept
@@ -188,7 +190,7 @@ class DeviceLoop:
         goes = launch.machine.record_loop(test, once, end, call.device)
         alive = {place for place in self.results if place is not None}
         read = [place for place in range(form.tensors) if form.carried[place] in alive]
-        return LoopRecording(self, call, plays, goes, report, state, read)
+        return LoopRecording(self, call, plays, goes, report, state, read, (count, failed, going))
 
     def _check(self) -> None:
         """Errors raised: NotOnDevice where somebody could see that results are memory of their own."""
