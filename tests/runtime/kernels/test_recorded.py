@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.calling import report
 from runtime.executor.liveness import analyse
 from runtime.ir.parser import parse_program
-from runtime.kernels import launch, recorded
+from runtime.kernels import launch, recording
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.runs import changing_numbers, may_be_recorded, runs
 from tests import devices
@@ -282,7 +282,7 @@ def test_threads(host: Host) -> None:
 
 
 def test_large_results_are_not_copied(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    monkeypatch.setattr(recording, "MOST_BYTES", 100)
 
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x.sin().cos().exp() * x + 1.0).sigmoid() - x
@@ -456,7 +456,7 @@ def test_recordings_share_memory(host: Host, monkeypatch: pytest.MonkeyPatch) ->
         return replay, results
 
     monkeypatch.setattr(host, "record", shared)
-    copy_all = recorded.torch_internals.copy_all
+    copy_all = recording.torch_internals.copy_all
     between: list[Callable[[], Any]] = []
 
     def copying(to: Any, given: Any) -> None:
@@ -464,7 +464,7 @@ def test_recordings_share_memory(host: Host, monkeypatch: pytest.MonkeyPatch) ->
             between.pop()()
         copy_all(to, given)
 
-    monkeypatch.setattr(recorded.torch_internals, "copy_all", copying)
+    monkeypatch.setattr(recording.torch_internals, "copy_all", copying)
     first, second = RecordedRun(), RecordedRun()
     x = torch.ones(3)  # read where it lies, so that what is copied are the results
     others: list[Any] = []
