@@ -155,8 +155,8 @@ def _new(one: Translation, body: Block, value: Operand, head: Variable, before: 
             return True
         if depth > MOST_BRANCHES:
             raise NotOnDevice("a result that many branches decide on")
-        a, b = (of(inner, depth + 1) for inner in joined(op, number))
-        return one.w.either_of(one.flags[id(op)], a, b)
+        sides = [of(inner, depth + 1) for inner in joined(op, number)]
+        return one.folded(one.flags[id(op)], sides, one.w.either_of)
 
     return of(value, 0)
 

@@ -24,7 +24,7 @@ from runtime.ir import Operand, Operator, Program, TensorType, Variable
 from runtime.kernels import launch
 from runtime.kernels.device_form import COUNTED, Form
 from runtime.kernels.device_writer import DTYPES, NotOnDevice
-from runtime.kernels.recorded import Arguments, Function, GaveUp, NotNow, lies_apart
+from runtime.kernels.recording import Arguments, Function, GaveUp, NotNow, lies_apart
 
 MOST_BYTES = 64 << 20
 """What a loop may carry: each iteration copies it."""

@@ -38,15 +38,21 @@ def _place(w: Writer, base: Variable, dim: Operand, index: Number, fixed: bool) 
     if not isinstance(known, int):
         size = w.of_host("scalar.size", base, dim)
         last = w.of_host("scalar.sub", size, 1)
-    positive = w.give("int", "aten.where.self", w.give("bool", "aten.lt.Scalar", at.var, 0).var,
-                      w.give("int", "aten.add.Tensor", at.var, size).var, at.var)  # fmt: skip
-    outside = w.either(w.give("bool", "aten.lt.Scalar", positive.var, 0),
-                       w.give("bool", "aten.ge.Scalar", positive.var, size))  # fmt: skip
-    w.fail(outside)
+    positive = counted(w, at, size)
     inside = w.give("int", "aten.clamp.default", positive.var, 0, last)
     of_one = TensorType(torch.int64, (1,), said(w.device))
     found = w.known[key] = w.put("aten.reshape.default", [inside.var, [1]], of_one)
     return dim, found
+
+
+def counted(w: Writer, index: Number, size: Operand) -> Number:
+    """An index from the front, as Python counts it; fail where it is out of range."""
+    at = w.on_device(index, "int")
+    positive = w.give("int", "aten.where.self", w.give("bool", "aten.lt.Scalar", at.var, 0).var,
+                      w.give("int", "aten.add.Tensor", at.var, size).var, at.var)  # fmt: skip
+    w.fail(w.either(w.give("bool", "aten.lt.Scalar", positive.var, 0),
+                    w.give("bool", "aten.ge.Scalar", positive.var, size)))  # fmt: skip
+    return positive
 
 
 def select(w: Writer, base: Variable, dim: Operand, index: Number, *, fixed: bool) -> Variable:
@@ -101,4 +107,4 @@ def write(w: Writer, op: Operator, value: Callable[[Operand], Value], fixed: Col
     return w.put("aten.index_copy.default", [base, place, at, given], of)
 
 
-__all__ = ["select", "write"]
+__all__ = ["counted", "select", "write"]

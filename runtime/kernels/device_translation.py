@@ -36,8 +36,8 @@ class Translation:
     kind: str
     w: Writer
     values: dict[Variable, Value] = field(default_factory=dict)
-    flags: dict[int, Number] = field(default_factory=dict)
-    """Of branches, by their identity."""
+    flags: dict[int, list[Number]] = field(default_factory=dict)
+    """Of branches, by their identity: which of their Blocks runs."""
     inputs: dict[Variable, Variable] = field(default_factory=dict)
     """Variables from outside, and the Programs' arguments that are they."""
     fixed: set[Variable] = field(default_factory=set)
@@ -144,6 +144,14 @@ class Translation:
         """An assertion: where it does not hold, the host raises what it says."""
         self.w.fail(self.w.opposite(self.flag(op.args[0])))
 
+    def refusal(self, op: Operator) -> None:
+        """An exception on the path that is being written; the host raises it."""
+        if not self.w.path:
+            raise NotOnDevice(op.name)
+        path = self.w.path.pop()
+        self.w.fail(path)
+        self.w.path.append(path)
+
     def update(self, op: Operator) -> None:
         """A write: as it is, or at a place that the device computes."""
         (block,) = op.blocks
@@ -177,19 +185,40 @@ class Translation:
         self.w.add(Operator("update", tuple(base), {}, outs, (made,), dict(op.attrs)))
         self.values.update(zip(op.outputs, outs))
 
-    def branch(self, op: Operator) -> None:
-        """Both sides, and one of each two values."""
+    def by_flag(self, op: Operator) -> None:
+        """A branch whose flag says which of two Blocks runs."""
+        flag = self.flag(op.args[0])
+        self.branch(op, [flag, self.w.opposite(flag)])
+
+    def by_index(self, op: Operator) -> None:
+        """A branch whose index says which Block runs."""
+        index = self.value(op.args[0])
+        if not isinstance(index, Number) or index.kind == "float":
+            raise NotOnDevice("a switch by a number of the host's")
+        at = device_places.counted(self.w, index, len(op.blocks))
+        self.branch(op, [self.w.give("bool", "aten.eq.Scalar", at.var, number) for number in range(len(op.blocks))])
+
+    def branch(self, op: Operator, flags: list[Number]) -> None:
+        """All sides, and one of each of their values, by flags that say which Block runs."""
         if sum(not one.name.startswith("scalar.") for block in op.blocks for one in block.walk()) > MOST_IN_A_BRANCH:
             raise NotOnDevice("a branch that computes much")
-        flag = self.flags[id(op)] = self.flag(op.args[0])
+        self.flags[id(op)] = flags
         sides: list[list[Value]] = []
-        for block, taken in zip(op.blocks, (True, False)):
-            self.w.path.append(flag if taken else self.w.opposite(flag))
+        for block, flag in zip(op.blocks, flags):
+            self.w.path.append(flag)
             self.operators(block.ops)
             sides.append([UNDEF if one is UNDEF else self.value(one) for one in block.yields])
             self.w.path.pop()
-        for out, a, b in zip(op.outputs, *sides):
-            self.values[out] = self.one_of(flag, a, b)
+        for number, out in enumerate(op.outputs):
+            self.values[out] = self.folded(flags, [side[number] for side in sides], self.one_of)
+
+    def folded(self, flags: Sequence[Number], values: Sequence[Value],
+               one_of: Callable[[Number, Value, Value], Value]) -> Value:  # fmt: skip
+        """The one value that a branch gives: that of the last Block if no other one runs."""
+        found = values[-1]
+        for flag, value in zip(reversed(flags[:-1]), reversed(values[:-1])):
+            found = one_of(flag, value, found)
+        return found
 
     def one_of(self, flag: Number, a: Value, b: Value) -> Value:
         if a is UNDEF or b is UNDEF:
@@ -219,7 +248,8 @@ def _is_harmless(op: Operator) -> bool:
 
 
 _RULES: dict[str, Callable[[Translation, Operator], None]] = {
-    "assert": Translation.claim, "cond": Translation.branch, "update": Translation.update,
+    "assert": Translation.claim, "cond": Translation.by_flag, "raise": Translation.refusal,
+    "switch": Translation.by_index, "update": Translation.update,
 }  # fmt: skip
 
 __all__ = ["Translation"]

@@ -13,12 +13,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from runtime import torch_internals
-from runtime.kernels import launch
+from runtime.kernels import launch, recording
+from runtime.kernels.recording import (
+    PLAIN,
+    Arguments,
+    Function,
+    GaveUp,
+    NotNow,
+    Replayed,
+    bytes_of,
+    lies_apart,
+    record,
+)
 
 WARM = 2
 """Calls of a kind before the one that is recorded."""
@@ -26,8 +37,6 @@ MOST_KINDS = 8
 """Recordings of a run: other sizes, other numbers."""
 MOST_SEEN = 64
 """Kinds of calls, from which on it is not looked for more."""
-MOST_BYTES = 8 << 20
-"""What a call may have to copy."""
 MISSES, SKIPPED = 16, 63
 """After so many calls in a row of kinds that cannot be recorded, so many calls are not looked at."""
 MOST_GIVEN_UP = 8
@@ -35,88 +44,8 @@ MOST_GIVEN_UP = 8
 MOST_AGAIN = 4
 """How often a recording is made again because an argument that lay in one place has moved."""
 
-NO_TENSOR, SAME = -1, -2
 _turns: dict[Any, threading.Lock] = {}
 """A stream's."""
-
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
-Function = Callable[..., tuple[Any, ...]]
-
-
-class GaveUp(Exception):  # no error: the Operators themselves give the results
-    """A replay cannot give the results of this call."""
-
-
-class NotNow(Exception):  # no error: the Operators themselves give the results
-    """A call cannot be recorded; the next one of its kind may be."""
-
-
-class Replayed(Protocol):
-    """What was recorded."""
-
-    turn: threading.Lock
-    kept: tuple[tuple[int, int], ...]
-
-    def moved(self, tensors: Sequence[torch.Tensor]) -> list[int]:
-        """The arguments that do not lie where the recording reads them."""
-
-    def replay(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """The results for arguments. Errors raised: GaveUp."""
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """A call as a recording sees it. given: with ``statics`` in the place of tensors that are copied to them before
-    each replay, and of which ``copied`` has the places among the tensors."""
-
-    given: list[Any]
-    copied: tuple[int, ...]
-    statics: list[torch.Tensor]
-    kept: tuple[tuple[int, int], ...]
-    device: torch.device
-    turn: threading.Lock
-
-
-
-@dataclass(eq=False)
-class Recording:
-    """What was recorded. kept: places of arguments that are read where they lie, and where that is; copied: places of
-    those that are copied to ``statics``; sources: the recording's memory that results are copied from."""
-
-    play: Callable[[], None]
-    turn: threading.Lock
-    """Who has it records or replays: recordings of a stream share memory, so one's results are copied before another is
-    replayed."""
-    kept: tuple[tuple[int, int], ...]
-    copied: tuple[int, ...]
-    statics: list[torch.Tensor]
-    sources: list[torch.Tensor]
-    results: tuple[tuple[int, Any], ...]
-    """Of each result which of the sources it is in, and its sizes, strides and offset there, None if it is that whole;
-    or ``NO_TENSOR`` and the value, or ``SAME`` and which result it is, too."""
-
-    def moved(self, tensors: Sequence[torch.Tensor]) -> list[int]:
-        """The arguments that do not lie where the recording reads them."""
-        return [place for place, where in self.kept if tensors[place].data_ptr() != where]
-
-    def replay(self, given: Sequence[Any], tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """The results for arguments."""
-        if self.statics:
-            torch_internals.copy_all(self.statics, [tensors[place] for place in self.copied])
-        self.play()
-        fresh = [torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=one.device)
-                 for one in self.sources]  # fmt: skip
-        if fresh:
-            torch_internals.copy_all(fresh, self.sources)
-        found: list[Any] = []
-        for place, how in self.results:
-            if place == NO_TENSOR:
-                found.append(how)
-            elif place == SAME:
-                found.append(found[how])
-            else:
-                found.append(fresh[place] if how is None else fresh[place].as_strided(*how))
-        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -257,7 +186,7 @@ class RecordedRun:
         tensors: list[torch.Tensor] = []
         for one in given:
             if isinstance(one, torch.Tensor):
-                if type(one) not in _PLAIN or (grad and one.requires_grad) or not launch.machine.takes(one):
+                if type(one) not in PLAIN or (grad and one.requires_grad) or not launch.machine.takes(one):
                     return None, tensors
                 found.append((one.dtype, one.shape, one.stride()))
                 tensors.append(one)
@@ -319,8 +248,8 @@ class RecordedRun:
         copied = tuple(place for place in range(len(tensors)) if place not in there)
         if not all(lies_apart(tensors[place].shape, tensors[place].stride()) for place in copied):
             return None
-        size = sum(_bytes(tensors[place]) for place in copied)
-        if size > MOST_BYTES:
+        size = sum(bytes_of(tensors[place]) for place in copied)
+        if size > recording.MOST_BYTES:
             return None
         statics = [torch.empty_strided(tensors[place].shape, tensors[place].stride(), dtype=tensors[place].dtype,
                                        device=tensors[place].device) for place in copied]  # fmt: skip
@@ -336,66 +265,7 @@ class RecordedRun:
             else:
                 arguments.append(one)
         call = Arguments(arguments, copied, statics, kept, tensors[0].device, turn)
-        return (self.make or _recorded)(function, call, size)
+        return (self.make or record)(function, call, size)
 
 
-def _recorded(function: Function, call: Arguments, size: int) -> Recording | None:
-    """The function recorded; None where its results may be anything but new memory, or are large."""
-    play, results = launch.machine.record(function, call.given, call.device)
-    outer = {one.untyped_storage()._cdata for one in call.given if isinstance(one, torch.Tensor)}
-    sources: list[torch.Tensor] = []
-    places: dict[int, int] = {}
-    described: list[tuple[int, Any]] = []
-    met: dict[int, int] = {}
-    for index, one in enumerate(results):
-        if not isinstance(one, torch.Tensor):
-            if one is not None and type(one) is not bool:
-                return None
-            described.append((NO_TENSOR, one))
-            continue
-        if met.setdefault(id(one), index) != index:
-            described.append((SAME, met[id(one)]))
-            continue
-        storage = one.untyped_storage()
-        if type(one) not in _PLAIN or one.requires_grad or storage._cdata in outer or not launch.machine.takes(one):
-            return None
-        whole = storage.nbytes() == one.numel() * one.element_size()
-        alone = sum(isinstance(other, torch.Tensor) and other.untyped_storage()._cdata == storage._cdata
-                    for other in {id(other): other for other in results}.values()) == 1  # fmt: skip
-        if whole and alone and lies_apart(one.shape, one.stride()):
-            described.append((len(sources), None))
-            sources.append(one)
-            continue
-        if storage.nbytes() % one.element_size() or (
-            storage._cdata in places and sources[places[storage._cdata]].dtype is not one.dtype
-        ):
-            return None
-        if storage._cdata not in places:
-            places[storage._cdata] = len(sources)
-            count = storage.nbytes() // one.element_size()
-            sources.append(torch.as_strided(one, (count,), (1,), 0))
-        described.append((places[storage._cdata], (one.shape, one.stride(), one.storage_offset())))
-    if size + sum(map(_bytes, sources)) > MOST_BYTES:
-        return None
-    return Recording(play, call.turn, call.kept, call.copied, call.statics, sources, tuple(described))
-
-
-def _bytes(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-def lies_apart(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether no two elements lie in one place, as far as sizes and strides tell at once.
-
-    >>> lies_apart((2, 3), (3, 1)), lies_apart((2, 3), (1, 2)), lies_apart((2, 3), (0, 1)), lies_apart((3, 3), (2, 1))
-    (True, True, False, False)
-    """
-    reach = 0
-    for stride, size in sorted((stride, size) for size, stride in zip(sizes, strides) if size > 1):
-        if stride <= reach:
-            return False
-        reach += stride * (size - 1)
-    return True
-
-
-__all__ = ["Arguments", "GaveUp", "NotNow", "RecordedRun", "Recording", "Replayed", "lies_apart"]
+__all__ = ["RecordedRun"]

@@ -11,6 +11,8 @@ import torch
 
 from dy2static import to_static
 from runtime.calling import report
+from runtime.executor import compile_program as interpreted
+from runtime.ir.parser import parse_program
 from runtime.ir.verify import verify
 from runtime.kernels import device_form, launch
 from runtime.kernels.device_loops import DeviceLoop
@@ -18,6 +20,7 @@ from runtime.kernels.recorded import RecordedRun
 from tests import devices
 from tests.oracle import check, difference, same
 from tests.runtime.kernels.host import Host
+from tests.runtime.kernels.programs import compiled
 
 
 def loops(static: Any) -> list[RecordedRun | str]:
@@ -168,6 +171,18 @@ def reads(x: torch.Tensor, n: torch.Tensor) -> Any:
     return x, last, best
 
 
+def raises(x: torch.Tensor, n: torch.Tensor) -> Any:
+    i = 0
+    while i < n:
+        x = x * 1.5 + 0.5
+        if i > 7:
+            raise ValueError("too many")
+        elif i == 2:
+            x = x - 0.25
+        i += 1
+    return x, i
+
+
 def one_tensor(x: torch.Tensor, n: torch.Tensor) -> Any:
     y, z, i = x, x, 0
     while i < n:
@@ -178,7 +193,7 @@ def one_tensor(x: torch.Tensor, n: torch.Tensor) -> Any:
 
 
 _TAKEN: list[Callable[..., Any]] = [power, counts, rows, backwards, stores, other_dimension, breaks, branches,
-                                    fibonacci, reads, one_tensor]  # fmt: skip
+                                    fibonacci, raises, reads, one_tensor]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", _TAKEN, ids=lambda f: f.__name__)
@@ -189,8 +204,56 @@ def test_the_device_gives_what_the_host_gives(host: Host, f: Callable[..., Any])
     for number in range(7):
         check(f, [normal(4, 3, seed=number), whole(3)], static=static, tolerance=1e-6, paths=("program",))
     assert replays(static) >= 4 and 1 <= host.loops <= 2
-    for number in (1, 2, 4):
+    for number in (1, 2, 4, *([20, 3] if f is raises else [])):
         check(f, [normal(4, 3, seed=number), whole(number)], static=static, tolerance=1e-6, paths=("program",))
+
+
+SWITCH = """program "f" {
+  input %x : f32[2] = "x"
+  input %d : int = "d"
+  %m : bool, %n : int, %y : f32[2], %z : int = while_loop(True, 0, %x, 0) {
+    ^(%m1 : bool, %n1 : int, %y1 : f32[2], %z1 : int):
+      yield %m1
+  } {
+    ^(%m2 : bool, %n2 : int, %y2 : f32[2], %z2 : int):
+      %n3 : int = scalar.add(%n2, 1)
+      %g : bool = scalar.lt(%n3, 5)
+      %i : int = scalar.sub(%n2, %d)
+      %y3 : f32[2], %z3 : int = switch(%i) {
+        %p : f32[2] = aten.neg.default(%y2)
+        yield %p, 1
+      } {
+        %q : f32[2] = aten.add.Tensor(%y2, 1)
+        yield %q, %n3
+      } {
+        yield %y2, %z2
+      } {
+        %r : f32[2] = aten.mul.Tensor(%y2, 2)
+        yield %r, %i
+      }
+      yield %g, %n3, %y3, %z3
+  }
+  return %n, %y, %z as ($0, $1, $2)
+}"""
+
+
+@torch.no_grad()
+def test_a_switch(host: Host) -> None:
+    """Indices from the end, and out of range."""
+    text = SWITCH.replace("f32[2]", 'f32[2] on "cuda:0"') if devices.on_cuda() else SWITCH
+    mine, reference = compiled(text), interpreted(parse_program(text))
+    for d in (3, 3, 3, 3, 3, 4, 4, 4, 4, 2, 1, 0, 0, 0, 0, 5, 5, 5, 5, 3):
+        x = normal(2)
+        try:
+            expected = reference.run([x, d], [])
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                mine.run([x, d], [])
+            continue
+        same(mine.run([x, d], []), expected, tolerance=1e-6)
+    (loop,) = mine.written.loops.values()
+    assert not isinstance(loop, str)
+    assert loop.replays >= 5 and loop.gave_up >= 2, loop.reason
 
 
 @torch.no_grad()

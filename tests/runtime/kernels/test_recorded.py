@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.calling import report
 from runtime.executor.liveness import analyse
 from runtime.ir.parser import parse_program
-from runtime.kernels import launch, recorded
+from runtime.kernels import launch, recorded, recording
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.runs import changing_numbers, may_be_recorded, runs
 from tests import devices
@@ -282,7 +282,7 @@ def test_threads(host: Host) -> None:
 
 
 def test_large_results_are_not_copied(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    monkeypatch.setattr(recording, "MOST_BYTES", 100)
 
     def f(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x.sin().cos().exp() * x + 1.0).sigmoid() - x
@@ -297,7 +297,7 @@ def test_large_results_are_not_copied(host: Host, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_never_recorded_is_looked_at_now_and_then(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a kind too large cost little, and others are recorded soon enough."""
-    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    monkeypatch.setattr(recording, "MOST_BYTES", 100)
     monkeypatch.setattr(recorded, "SKIPPED", 9)
     looked = 0
     kind_of = RecordedRun._kind
@@ -484,7 +484,7 @@ def test_recordings_share_memory(host: Host, monkeypatch: pytest.MonkeyPatch) ->
         return replay, results
 
     monkeypatch.setattr(host, "record", shared)
-    copy_all = recorded.torch_internals.copy_all
+    copy_all = recording.torch_internals.copy_all
     between: list[Callable[[], Any]] = []
 
     def copying(to: Any, given: Any) -> None:
@@ -492,7 +492,7 @@ def test_recordings_share_memory(host: Host, monkeypatch: pytest.MonkeyPatch) ->
             between.pop()()
         copy_all(to, given)
 
-    monkeypatch.setattr(recorded.torch_internals, "copy_all", copying)
+    monkeypatch.setattr(recording.torch_internals, "copy_all", copying)
     first, second = RecordedRun(), RecordedRun()
     x = torch.ones(3)  # read where it lies, so that what is copied are the results
     others: list[Any] = []
