@@ -86,13 +86,13 @@ def record_cuda_loop(first: Callable[[], Carried], step: Callable[[], Carried], 
     graph = _POINTER()
     with nvrtc.on_device(device):
         _call("cuGraphCreate", ctypes.byref(graph), _FLAGS(0))
+        with _uncollected(), torch.cuda.use_mem_pool(memory, device):
+            _fill(graph, (outer, inner), set_flag, first, step, last)
+        ready = _POINTER()
         try:
-            with _uncollected(), torch.cuda.use_mem_pool(memory, device):
-                _fill(graph, (outer, inner), set_flag, first, step, last)
-            ready = _POINTER()
             _call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, _WORD(0))
         finally:
-            library.cuGraphDestroy(graph)
+            library.cuGraphDestroy(graph)  # not after a capture that failed, which may have taken it along
     current.wait_stream(outer)
     current.wait_stream(inner)
     return _Loop(ready.value or 0, device).play
