@@ -154,7 +154,7 @@ def test_rows_of_several_sizes_of_elements(host: Host, n: int) -> None:
 
 
 @ALL
-@pytest.mark.parametrize("most", [1, 3, 1024])
+@pytest.mark.parametrize("most", [3, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 1024))])
 def test_sums_down_columns_of_few_and_many_blocks(host: Host, kind: str, most: int, monkeypatch: pytest.MonkeyPatch
                                                   ) -> None:  # fmt: skip
     """Each block adds up its own rows, however many those are; what is computed before and after is the same kernel."""
