@@ -173,14 +173,6 @@ class DeviceLoop:
             flag = found.pop(len(whole) + 1)
             return flag, [*whole, count, going, failed][: len(found)], found
 
-        def tried() -> tuple[()]:
-            """What a WHILE node will have. In an ordinary recording what waits for the device is an error; in that of a
-            node it ends the process [m]."""
-            test()
-            step.run([*captured, *state, count], [])
-            end()
-            return ()
-
         def end() -> None:
             numbers = state[form.tensors :]
             words = [one.view(torch.int64) if one.dtype is torch.float64 else one for one in (count, failed, going,
@@ -195,7 +187,6 @@ class DeviceLoop:
             raise NotNow
         self._hold(whole, step.run([*captured, *state, count], []))
         plays, _ = launch.machine.record(begin, [], call.device)
-        launch.machine.record(tried, [], call.device)
         goes = launch.machine.record_loop(test, once, end, call.device)
         alive = {place for place in self.results if place is not None}
         read = [place for place in range(form.tensors) if form.carried[place] in alive]

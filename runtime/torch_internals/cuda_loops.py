@@ -40,7 +40,7 @@ extern "C" __global__ void carry(unsigned long long handle, const bool *flag, {_
 """
 _THREADS, _MOST_BLOCKS = 256, 512
 _NEEDED = ("cuGraphAddNode_v2", "cuGraphConditionalHandleCreate", "cuStreamBeginCaptureToGraph",
-           "cuStreamGetCaptureInfo_v3", "cuGraphInstantiateWithFlags")  # fmt: skip
+           "cuStreamBeginCapture_v2", "cuStreamGetCaptureInfo_v3", "cuGraphInstantiateWithFlags")  # fmt: skip
 _THREAD_LOCAL, _CONDITIONAL, _WHILE = 1, 13, 1
 _POINTER, _COUNT, _FLAGS, _WORD = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint, ctypes.c_ulonglong
 
@@ -84,10 +84,11 @@ def record_cuda_loop(first: Callable[[], Carried], step: Callable[[], Carried], 
     outer.wait_stream(current)
     inner.wait_stream(current)
     graph = _POINTER()
-    with nvrtc.on_device(device):
+    with nvrtc.on_device(device), _uncollected(), torch.cuda.use_mem_pool(memory, device):
+        for part in (first, step, last):
+            _rehearse(part, inner)
         _call("cuGraphCreate", ctypes.byref(graph), _FLAGS(0))
-        with _uncollected(), torch.cuda.use_mem_pool(memory, device):
-            _fill(graph, (outer, inner), set_flag, first, step, last)
+        _fill(graph, (outer, inner), set_flag, first, step, last)
         ready = _POINTER()
         try:
             _call("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, _WORD(0))
@@ -115,6 +116,27 @@ def _destroy(ready: int, device: int) -> None:
     """Let go of a graph; the driver waits for what still runs."""
     with contextlib.suppress(RuntimeError), nvrtc.on_device(device) as library:
         library.cuGraphExecDestroy(_POINTER(ready))
+
+
+def _rehearse(part: Callable[[], Any], stream: Any) -> None:
+    """Capture a part into a graph of its own, which is dropped. Errors raised: what the part raises, and RuntimeError
+    if it cannot be captured.
+
+    Where CUDA itself ended a capture into the body of a node, as it does when an operator waits for the device, the
+    process crashed once the graph around it was ended or destroyed [m, H200, CUDA 13.0]. So nothing is captured there
+    that was not captured by itself before, and a graph that is not completed is left as it is.
+    """
+    raw, graph = _POINTER(stream.cuda_stream), _POINTER()
+    with torch.cuda.stream(stream):
+        _call("cuStreamBeginCapture_v2", raw, _FLAGS(_THREAD_LOCAL))
+        try:
+            part()
+        finally:
+            status = nvrtc.driver().cuStreamEndCapture(raw, ctypes.byref(graph))
+            if graph.value:
+                nvrtc.driver().cuGraphDestroy(graph)
+    if status:
+        raise RuntimeError("an operator waits for the device")
 
 
 def _fill(graph: Any, streams: tuple[Any, Any], set_flag: Callable[[int, int, bytes, int], None],

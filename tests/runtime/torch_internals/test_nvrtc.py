@@ -88,27 +88,27 @@ def test_a_launch(driver: Driver) -> None:
     launch = nvrtc._launcher(9, 1)
     for number in (1 << 40, 5):
         driver.called.clear()
-        launch(3, 256, struct.pack("<qqd", number, -2, 0.5))
+        launch(3, 256, struct.pack("<qqd", number, -2, 0.5), 64)
         words = [number, -2, struct.unpack("<q", struct.pack("<d", 0.5))[0]]
-        expected = ("launch", 9, (3, 1, 1, 256, 1, 1), 0, 41, words, None, 101)
+        expected = ("launch", 9, (3, 1, 1, 256, 1, 1), 64, 41, words, None, 101)
         assert driver.called == [("push", 101), expected, ("pop",)]
 
 
 def test_a_launch_on_the_current_device(driver: Driver) -> None:
     driver.current = 100
-    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
+    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3), 0)
     assert [call[0] for call in driver.called] == ["launch"]
 
 
 def test_a_launch_in_a_thread_without_a_context(driver: Driver) -> None:
-    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
+    nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3), 0)
     assert [call[0] for call in driver.called] == ["launch", "push", "launch", "pop"]
 
 
 def test_a_launch_that_fails(driver: Driver) -> None:
     driver.status, driver.current = 1, 100
     with pytest.raises(RuntimeError, match="CUDA error: out of luck") as error:
-        nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3))
+        nvrtc._launcher(9, 0)(1, 32, struct.pack("<q", 3), 0)
     assert not isinstance(error.value, CompileError) and driver.called[-1][0] == "launch"
 
 
