@@ -136,6 +136,11 @@ machine: Machine = Device()
 """Where kernels run."""
 
 
+_Ready = tuple[Launch, int, int, int, Callable[..., bytes]]
+"""What launches a kernel, blocks, threads, bytes of a block's own memory, and what makes words of its parameters."""
+MOST_READY = 256
+
+
 @dataclass(eq=False)
 class Kernels:
     """The kernels of one region. They are compiled once for each device and each type that elements are counted in."""
@@ -144,6 +149,8 @@ class Kernels:
     loaded: dict[tuple[Machine, torch.device, bool], dict[str, Launch]] = field(default_factory=dict)
     error: str = ""
     """Why they cannot be compiled."""
+    _ready: dict[tuple[Machine, int, torch.device, int, int], _Ready] = field(default_factory=dict)
+    """By number, device and sizes."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def text(self) -> str:
@@ -152,15 +159,24 @@ class Kernels:
 
     def launch(self, number: int, device: torch.device, count: int, width: int, *parameters: Any) -> None:
         """Launch one on a device's current stream: so many elements or rows, the rows so long."""
-        kernel = self.kernels[number]
-        if (width if kernel.kind == "columns" else count) == 0:  # the sums of no rows are zero
-            return
-        blocks, threads = shape(kernel, count, width)
-        narrow = max(count, width) <= NARROW
-        words = struct.pack("<" + kernel.signature, *[
-            one.data_ptr() if isinstance(one, torch.Tensor) else 0 if one is None else one for one in parameters
-        ])
-        self._loaded(device, narrow)[kernel.name](blocks, threads, words, own_memory(kernel, width))
+        key = (machine, number, device, count, width)
+        ready = self._ready.get(key)
+        if ready is None:
+            if len(self._ready) >= MOST_READY:
+                self._ready.clear()
+            ready = self._ready[key] = self._made_ready(self.kernels[number], device, count, width)
+        run, blocks, threads, own, pack = ready
+        if blocks:
+            run(blocks, threads, pack(*[
+                one.data_ptr() if isinstance(one, torch.Tensor) else 0 if one is None else one for one in parameters
+            ]), own)  # fmt: skip
+
+    def _made_ready(self, kernel: Kernel, device: torch.device, count: int, width: int) -> _Ready:
+        """What a launch of so many elements or rows needs; no blocks where there is nothing to do."""
+        nothing = (width if kernel.kind == "columns" else count) == 0  # the sums of no rows are zero
+        blocks, threads = (0, 0) if nothing else shape(kernel, count, width)
+        run = self._loaded(device, max(count, width) <= NARROW)[kernel.name]
+        return run, blocks, threads, own_memory(kernel, width), struct.Struct("<" + kernel.signature).pack
 
     def prepare(self, device: torch.device) -> bool:
         """Whether they can be launched on a device; if not, a warning has said why."""

@@ -131,7 +131,7 @@ def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> Ke
     kernels = Kernels(tuple(low.kernels))
     space: dict[str, Any] = {
         **low.dtypes, "PLAIN": _PLAIN, "grad": torch.is_grad_enabled, "empty": torch.empty,
-        "empty_strided": torch.empty_strided, "takes": lambda tensor: launch.machine.takes(tensor),
+        "empty_strided": torch.empty_strided, "takes": launch.machine.takes,
         "is_long": launch.is_long, "parts": launch.parts, "ready": kernels.prepare,
         "LEAST": -(1 << 63), "MOST": (1 << 63) - 1,
     }  # fmt: skip
