@@ -20,8 +20,10 @@ def walk(values: Iterable[Any], parts: Parts, deepest: int) -> Iterator[Any]:
     """
     seen: set[int] = set()
     level = list(values)
+    levels = [level]  # what a part was made for lives until the end: another one could come to lie in its place
     for _ in range(deepest):
         following: list[Any] = []
+        levels.append(following)
         for value in level:
             yield value
             if id(value) not in seen:

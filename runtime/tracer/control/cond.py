@@ -11,7 +11,7 @@ from runtime.ir import Location
 from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.join import NOWHERE, Join, outside
 from runtime.tracer.control.merged import Merged, is_new
-from runtime.tracer.control.older import older
+from runtime.tracer.control.older import Identities, older
 from runtime.tracer.numbers import staging
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField
@@ -65,7 +65,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
-    objects = set(session.objects.created)
+    objects = Identities(session.objects.created)
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):

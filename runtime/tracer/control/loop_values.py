@@ -16,7 +16,7 @@ from runtime.ir import Operand, Type, Variable
 from runtime.tracer.control import loop_objects
 from runtime.tracer.control.branches import Names, Path
 from runtime.tracer.control.loop_objects import Cell, LoopObjects
-from runtime.tracer.control.older import older
+from runtime.tracer.control.older import Identities, older
 from runtime.tracer.control.parts import Number
 from runtime.tracer.control.slots import Slot, held, same_items, store
 from runtime.tracer.python_state.held import RowField, is_held
@@ -48,7 +48,7 @@ class LoopValues:
         """What the slots hold at the end of the iteration."""
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
-        self.objects = set(session.objects.created)
+        self.objects = Identities(session.objects.created)
         """Objects that no iteration of this attempt made, by identity."""
         self.old = older(session, functions, names.get(), self.objects)
         """The containers among them."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Block, Operator, Variable
+from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.objects import attributes, own_items
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
@@ -35,15 +36,23 @@ _PYTHONS = (*_WITH_ITEMS, defaultdict, ListContent, DictContent)
 """Classes that have items, and no attributes."""
 
 
+class Identities(set[int]):
+    """Identities of objects, valid while the construct is traced: its entry values and the journal keep those objects
+    alive, ``kept`` what was made by asking for it (an iterator says what it would be rebuilt from). Without that an
+    object of the construct could be made in the place of one of those, and be taken for it."""
+
+    def __init__(self, found: Iterable[int] = ()) -> None:
+        super().__init__(found)
+        self.kept: list[Any] = []
+
+
 def older(
-    session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = (),
-    objects: set[int] | None = None,
-) -> frozenset[int]:  # fmt: skip
+    session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any], objects: Identities
+) -> frozenset[int]:
     """Identities of the lists, dicts, sets and deques that there are before a construct: those reachable from its
     functions' closures, from some values, and from what the trace has met, made or stored to.
 
-    ``objects`` gets those of everything else, closure cells included. They are valid while the construct is traced:
-    its entry values and the journal keep those objects alive.
+    ``objects`` gets those of everything else, closure cells included.
     """
     found: set[int] = set()
     seen: set[int] = set()
@@ -90,12 +99,14 @@ def older(
         else:
             if isinstance(value, FunctionType):
                 todo += value.__closure__ or ()
-            todo += opaque_parts(value)
+            parts = list(opaque_parts(value))
+            if contents.is_iterator(value):
+                objects.kept += parts
+            todo += parts
             namespace = unasked(value, "__dict__")  # some classes give that name another meaning
             if isinstance(namespace, (dict, MappingProxyType)):
                 todo += namespace.values()
-    if objects is not None:
-        objects |= seen
+    objects |= seen
     return frozenset(found)
 
 

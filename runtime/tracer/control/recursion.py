@@ -23,7 +23,7 @@ from runtime.tracer.control.branches import PathEnds, all_names, include_new, tr
 from runtime.tracer.control.given_tensors import GivenTensors, leaves
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.merged import is_new
-from runtime.tracer.control.older import older
+from runtime.tracer.control.older import Identities, older
 from runtime.tracer.control.slots import Slot, held, same_items
 from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
@@ -103,7 +103,7 @@ class Recursion:
         self.called_at: Location | None = None
         """Where it last called itself."""
         self._entry = session.storages.snapshot()
-        self._objects = set(session.objects.created)
+        self._objects = Identities(session.objects.created)
         stored = [value for frame in session.journal.frames for place in frame for value in (place.owner, place.get())]
         values = [*(one.value for one in arguments), *stored]  # what modules hold that the trace made is among them
         self._old = older(session, functions, values, self._objects)
