@@ -211,7 +211,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
                 code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
     if observed.needs_observing(f):
         roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
-        with observed.observed(session, *roots, *args, *kwargs.values()):
+        others = [arg for arg in (*args, *kwargs.values()) if not noted or arg is not owner]  # items.extend(items)
+        with observed.observed(session, *roots, *others):
             result = chosen.foreign(session, f, args, kwargs)
     else:
         result = chosen.foreign(session, f, args, kwargs)

@@ -19,7 +19,8 @@ import torch
 
 from dy2static.operators.iteration.generator import require_not_left
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Session, Staged, python_method
+from dy2static.operators.shared.staging import Choice, Session, Staged, python_method
+from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values import unjournaled
@@ -53,13 +54,20 @@ def note_given(session: Session, args: tuple[Any, ...]) -> None:
 def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
     """What a call of an iterator's class gave; advancing it advances the iterators that it was given."""
     if all(is_own(session, one) for one in _iterators_in(given)):
-        memo(session).iterators[id(made)] = (made, session.journal.frames[-1])
+        known = memo(session).iterators
+        known[id(made)] = (made, session.journal.frames[-1])
+        for one in contents.inner(made):  # zip(items) asks for one of its own
+            if known.get(id(one), (None,))[0] is not one:
+                known[id(one)] = (one, session.journal.frames[-1])
 
 
 def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:
     """What among values, or in containers there, may be advanced by who goes over it; users' ``__iter__`` included."""
     for value in walk(values, _items, 3):
         if isinstance(value, (torch.Tensor, torch.nn.Module, Staged)):
+            continue
+        if isinstance(value, Choice):
+            yield from _iterators_in(value.options)
             continue
         own = (python_method(value, name) for name in ("__iter__", "__reversed__"))
         if hasattr(type(value), "__next__") or any(method is not None for method in own):

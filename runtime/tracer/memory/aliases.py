@@ -96,17 +96,21 @@ _WAYS = 200
 def few_roots(info: TensorInfo, outside: Container[Storage]) -> tuple[list[Root], list[Storage]]:
     """The roots of a tensor; where there are too many ways to them, none, and the memory they lead to."""
     found = list(itertools.islice(roots(info, outside), _WAYS + 1))
-    if len(found) <= _WAYS:
-        return found, []
-    reached: dict[Storage, None] = {info.storage: None}
+    return (found, []) if len(found) <= _WAYS else ([], reached(info, outside))
+
+
+def reached(info: TensorInfo, outside: Container[Storage]) -> list[Storage]:
+    """The memory that a tensor may be a view of, however many ways lead there; of what exists ``outside`` only the
+    nearest."""
+    found: dict[Storage, None] = {info.storage: None}
     todo = [info.storage]
     while todo:
         storage = todo.pop()
         for alias in () if is_outside(storage, outside) else storage.aliases:
-            if alias.base not in reached:
-                reached[alias.base] = None
+            if alias.base not in found:
+                found[alias.base] = None
                 todo.append(alias.base)
-    return [], list(reached)
+    return list(found)
 
 
 def of_roots(session: Session, info: TensorInfo, var: Variable, type: Type) -> Variable:

@@ -35,7 +35,7 @@ def note(session: Session, tensor: torch.Tensor, name: str, before: int, after: 
 
 def of(info: TensorInfo) -> tuple[str, Location | None] | None:
     """The cached function that gave a tensor, or one that shares its memory on some path, and the call's place."""
-    return next((root.storage.cached_by for root in aliases.roots(info, ()) if root.storage.cached_by), None)
+    return next((storage.cached_by for storage in aliases.reached(info, ()) if storage.cached_by), None)
 
 
 def require_none(session: Session, info: TensorInfo, what: str) -> None:
