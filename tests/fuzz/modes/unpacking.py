@@ -27,7 +27,7 @@ class Unpacking(Mode):
     """Everything that takes a sequence apart."""
 
     head = _HEAD
-    refusals = frozenset({"D2S210", "D2S212", "D2S253", "D2S261", "D2S267"})
+    refusals = frozenset({"D2S210", "D2S212", "D2S253", "D2S261", "D2S266", "D2S267"})
     tail = "    return p, q, r, n, xs, ys, fixed, named\n"
 
     def simple(self) -> str:
