@@ -225,7 +225,7 @@ def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
 
     >>> row = Kernel("k", "", "rows", (), "")
     >>> shape(row, 1000, 70), shape(row, 3, 1), shape(row, 10**9, 10**6)
-    ((1000, 64), (3, 32), (65536, 512))
+    ((1000, 32), (3, 32), (65536, 512))
     """
     if kernel.kind == "columns":
         return min(-(-width // WIDTH), MOST_BLOCKS), PARTS * WIDTH
