@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from runtime.torch_internals import CompileError
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
 COMPILER = shutil.which("g++")
+_TURN = threading.Lock()
+"""The words of CUDA's for a CPU are one block's at a time, whatever thread launches it."""
 _FOLDER = tempfile.TemporaryDirectory(prefix="d2s-host-")
 _HEAD = re.compile(r'extern "C" __global__ void (\w+)\((.*?)\) \{(.*?)^\}', re.S | re.M)
 
@@ -176,8 +179,9 @@ class Host:
             base = ctypes.addressof(values)
             self.launches.append((name, blocks, threads))
             assert threads % 32 == 0, "blocks are whole warps"
-            status = function(blocks, threads, (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8)),
-                              shared)  # fmt: skip
+            with _TURN:
+                status = function(blocks, threads, (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8)),
+                                  shared)  # fmt: skip
             if status == 1:
                 raise RuntimeError("CUDA error: device-side assert triggered")
             assert status == 0, f"{name}: threads of a block wait at barriers that others do not reach ({status})"
