@@ -168,7 +168,7 @@ def test_sums_down_columns_of_few_and_many_blocks(host: Host, kind: str, most: i
         "%t : T[n] = aten.neg.default(%u)"
     ), "%e, %t, %v")  # fmt: skip
     calls = []
-    for a, n in [(11, 5), (1, 70), (5, 6000), (3, 11_000)]:
+    for a, n in [(11, 5), (1, 70), *([(5, 6000), (3, 11_000)] if kind == "f32" else [])]:
         g, x, w, b = randoms(KINDS[kind], (a, n), (a, n), (n,), (n,))
         _, m, r = torch.native_layer_norm(x, [n], w, b, 1e-5)
         calls.append([g, x, m, r, w, b])
