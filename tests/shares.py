@@ -254,7 +254,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_sizes.py::test_numbers_of_rows": 17,
     "tests/end_to_end/test_sizes.py::test_sizes_that_no_run_has": 4,
     "tests/end_to_end/test_sizes_in_grown_lists.py::test_what_a_list_that_grew_gives_back": 54,
-    "tests/end_to_end/test_sizes_in_grown_lists.py::test_what_a_loaded_list_that_grew_gives_back": 13,
+    "tests/end_to_end/test_sizes_in_grown_lists.py::test_what_a_loaded_list_that_grew_gives_back": 40,
     "tests/end_to_end/test_sparse_tensors.py::test_not_refused": 6,
     "tests/end_to_end/test_sparse_tensors.py::test_of_every_kind_of_tensor": 6,
     "tests/end_to_end/test_squeezed_sizes.py::test_as_in_eager": 38,

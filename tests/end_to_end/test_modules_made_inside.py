@@ -115,7 +115,7 @@ def shown(value: Any) -> Any:
     return (type(value).__name__, shown(vars(value))) if hasattr(value, "__dict__") else value
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("on_a_path", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("cls", [Holder, Outer, Hidden])
