@@ -42,8 +42,8 @@ def _outcome(function: Any) -> Any:
         return str(error)
 
 
-@pytest.mark.sample(28)
-@pytest.mark.sample(3)
+@pytest.mark.sample(60)
+@pytest.mark.parametrize("row, operator", CALLS)
 def test_they_are_pythons(tmp_path: Path, row: str, operator: str) -> None:
     """Python's answer or its words; what formats text, merges dicts or asks a tensor may be refused."""
     sides = [f"{row} {operator} {other}" for other in OTHERS] + [f"{other} {operator} {row}" for other in OTHERS]
