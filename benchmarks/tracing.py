@@ -20,13 +20,13 @@ from unittest import mock
 import torch
 from torch import nn
 
-from dy2static import conversion, static_function, to_static
+from dy2static import conversion, subject, to_static
 from runtime.autodiff import node
 from runtime.executor import executable
 
 PHASES: tuple[tuple[str, Any, str], ...] = (
     ("convert", conversion, "_compile"),
-    ("trace", static_function, "trace"),
+    ("trace", subject, "trace"),
     ("derive", node, "derive"),
     ("generate", executable.Executable, "_generate"),
 )
