@@ -14,7 +14,7 @@ import torch
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.kernels import nest_in_cuda
 from runtime.kernels.row_kernel import RowKernel
-from runtime.kernels.rows_in_cuda import BlockRows, add_up, pointer
+from runtime.kernels.rows_in_cuda import TOGETHER, BlockRows, add_up, pointer
 from runtime.kernels.text import HostWriter, Kernel, KernelWriter, Kind, kernel
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.nest import Nest
@@ -207,8 +207,8 @@ class KernelLowering(Lowering):
         self.w.line(f"if is_long({kernel.rows}, {kernel.n}): return None")
         self.launch("sums" if kernel.columns else "rows", kernel.w, kernel.rows, kernel.n,
                     {f"p{n}" for n in kernel.written}, shared)  # fmt: skip
-        if kernel.columns:
-            add_up(self, kernel.columns, kernel.columns[0].part.dims[0], kernel.n)
+        for begin in range(0, len(kernel.columns), TOGETHER):
+            add_up(self, kernel.columns[begin : begin + TOGETHER], kernel.columns[0].part.dims[0], kernel.n)
         for column in kernel.columns:
             self.release(column.part)
         for value in kernel.releases:

@@ -30,6 +30,8 @@ WIDTH = 32
 """Columns of a block that sums down columns."""
 PARTS = 32
 """How many of its warps share a column."""
+TOGETHER = 4
+"""Sums that one kernel ends: of doubles, they take 32 KB of a block's memory."""
 
 
 def pointer(t: Tensor) -> str:
@@ -164,4 +166,4 @@ def add_up(low: KernelLowering, columns: Sequence[Column], rows: Expr, n: Expr) 
     low.launch("columns", w, rows, n, {f"p{one.to.n}" for one in columns})
 
 
-__all__ = ["PARTS", "WIDTH", "BlockRows", "add_up"]
+__all__ = ["PARTS", "TOGETHER", "WIDTH", "BlockRows", "add_up"]

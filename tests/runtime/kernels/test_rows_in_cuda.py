@@ -214,3 +214,15 @@ def test_two_norms_of_the_same_rows_in_one_kernel(host: Host) -> None:
     g, x, w = randoms(torch.float32, (5, 40), (5, 40), (40,))
     _, m, r = torch.native_layer_norm(x, [40], w, w, 1e-5)
     agree(text, [g, x, m, r, w], rounding=1e-4, in_kernels=2, kernels=2)
+
+
+def test_many_norms_of_the_same_rows(host: Host) -> None:
+    """What a kernel ends has room in a block's memory, however many sums one kernel began."""
+    lines = "\n".join(f"%d{k + 1} : T[a, n], %u{k} : T[n], %v{k} : T[n] = aten.native_layer_norm_backward.default("
+                      f"%{'g' if not k else f'd{k}'}, %x, [%n], %m, %r, %w, %w, [True, True, True])"
+                      for k in range(5))  # fmt: skip
+    results = ", ".join(f"%u{k}, %v{k}" for k in range(5))
+    text = text_of("f64", "g:a,n x:a,n m:a,1 r:a,1 w:n", f"%n : int = scalar.size(%x, 1)\n{lines}", f"%d5, {results}")
+    g, x, w = randoms(torch.float64, (5, 40), (5, 40), (40,))
+    _, m, r = torch.native_layer_norm(x, [40], w, w, 1e-5)
+    agree(text, [g, x, m, r, w], rounding=1e-8, in_kernels=5, kernels=4)
