@@ -24,6 +24,7 @@ from dy2static.operators.builtins import (
     records,
     reporting,
     sizes,
+    stack,
     suppress,
     torch_functions,
     transformers,
@@ -38,8 +39,8 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checks, compiled, conversions, copying, environment, heaps_and_bisection, iteration, itertools_,
-        mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting, sizes, suppress,
-        torch_functions, transformers,
+        mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting, sizes, stack,
+        suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -32,7 +32,7 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     session = active()
     if session is not None and is_breakpoint(f):
         end_trace(session)
-    if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
+    if special is not None and not (args and f in (vars, dir)) and not (session and f in _TRACED):
         return special(sys._getframe(1), *args, **kwargs)
     for arg in args:
         if type(arg) is Unfit or type(arg) is PerhapsUnfit:
@@ -258,3 +258,5 @@ _ABOUT_THE_CALLER: dict[int, Callable[..., Any]] = {
     id(builtins.eval): _eval, id(builtins.exec): _exec, id(sys._getframe): _getframe, id(warnings.warn): _warn,
 }  # fmt: skip
 """Functions whose result depends on the frame that calls them."""
+_TRACED = (warnings.warn, sys._getframe)
+"""Those of them that the table of builtins has."""

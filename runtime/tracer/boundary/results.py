@@ -29,14 +29,13 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, python_kind
 from runtime.tracer.recording import backward, gradients, leaf_gradients, nonwritable_views
-from runtime.tracer.recording.interceptor import History
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
 from runtime.tracer.values.arguments import Path
 from runtime.tracer.values.heaps import Heap
-from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
 from runtime.tracer.values.tables import Table
+from runtime.tracer.values.transient import Transient
 
 
 class Outputs:
@@ -101,10 +100,8 @@ class Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
-        if isinstance(value, Identity):
-            value.refuse()
-        if isinstance(value, History):
-            value.refuse("the node")
+        if isinstance(value, Transient):
+            value.leave()
         known = self._containers.get(id(value))
         if known is None:
             if not self._around:

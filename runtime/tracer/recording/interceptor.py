@@ -24,6 +24,7 @@ from runtime.tracer.recording import backward, gradients, leaf_gradients, leaf_w
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.structure import Choice
+from runtime.tracer.values.transient import Transient
 
 _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
@@ -84,7 +85,7 @@ def _items(value: Any) -> Any:
     return value if type(value) in (list, tuple) else ()
 
 
-class History:
+class History(Transient):
     """What stands for the ``grad_fn`` of a tensor with a history."""
 
     def __init__(self, session: Session) -> None:
@@ -98,6 +99,9 @@ class History:
 
     def __repr__(self) -> str:
         self.refuse("the text")
+
+    def leave(self) -> NoReturn:
+        self.refuse("the node")
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the located error for what was asked.

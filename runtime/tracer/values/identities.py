@@ -15,12 +15,13 @@ from runtime.tracer.ambient import state
 from runtime.tracer.python_state.ages import existed_before
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.values.structure import is_container
+from runtime.tracer.values.transient import Transient
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 
-class Identity(int):
+class Identity(int, Transient):
     """Which object it is, while tracing."""
 
     def refuse(self, *args: Any) -> NoReturn:
@@ -34,6 +35,7 @@ class Identity(int):
             hint="Use it as a key or compare it, inside the function; or take it outside, of the result.",
             code="D2S264")  # fmt: skip
 
+    leave = refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = __floordiv__ = refuse
     __rfloordiv__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = refuse
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = refuse
