@@ -8,12 +8,10 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing, staged_arguments
-from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import grown_tensor
-from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
@@ -137,29 +135,13 @@ def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return StagedSize(torch.Size(*args))  # may meet staged sizes later
 
 
-def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Recomputation in backward changes no value: the function is simply called."""
-    own = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
-    memo(session).checkpointed += 1
-    try:
-        return call(*args, **{key: value for key, value in kwargs.items() if key not in own})
-    finally:
-        memo(session).checkpointed -= 1
-
-
 def _yes_no(answer: bool) -> Callable[..., Any]:
     return lambda session, args, kwargs: answer
 
 
-def _checkpoint_function() -> Any:
-    from torch.utils import checkpoint
-
-    return checkpoint.checkpoint
-
-
 HANDLERS: list[tuple[Any, Any]] = [
     (torch.tensor, _tensor(torch.tensor)), (torch.as_tensor, _tensor(torch.as_tensor)),
-    (torch.asarray, _tensor(torch.asarray)), (torch.Size, _size), (_checkpoint_function(), _checkpoint),
+    (torch.asarray, _tensor(torch.asarray)), (torch.Size, _size),
     (torch.compiler.is_compiling, _yes_no(False)), (torch.compiler.is_exporting, _yes_no(False)),
     (torch.jit.is_tracing, _yes_no(False)), (torch.jit.is_scripting, _yes_no(False)),
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from dy2static.operators.builtins import (
     casts,
+    checkpointed,
     checks,
     conversions,
     copying,
@@ -38,9 +39,9 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, checks, compiled, conversions, copying, environment, heaps_and_bisection, iteration, itertools_,
-        mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting, sizes, stack,
-        suppress, torch_functions, transformers,
+        casts, checkpointed, checks, compiled, conversions, copying, environment, heaps_and_bisection, iteration,
+        itertools_, mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting,
+        sizes, stack, suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -9,8 +9,8 @@ import contextlib
 import inspect
 import itertools
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, NoReturn
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -19,13 +19,16 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
-from runtime.ir import Block, Operand, Type, Variable
+from runtime.ir import Block, Location, Operand, Type, Variable
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
-from runtime.tracer.control.branches import trace_path
-from runtime.tracer.memory.storage_table import note_unknown_alias
+from runtime.tracer.control.branches import Path, trace_path
+from runtime.tracer.control.changes import Older, written_at
+from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
+from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import flattening, structure, unification
+from runtime.tracer.values.tensor_pairs import tensor_pairs
 
 _TAKES_KEYWORDS = torch_internals.apply_takes_keywords()  # asked before a trace begins
 
@@ -40,10 +43,18 @@ class Context:
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
         self._unpacked = False
+        self._missed: set[str] = set()
+
+    def _say(self, name: str, value: Any) -> None:
+        """A store that only some paths may make."""
+        session = active()
+        if session is not None:
+            session.journal.note_attribute(self, name)
+        setattr(self, name, value)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward."""
-        self._saved = tensors
+        self._say("_saved", tensors)
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Kept for forward-mode differentiation only, which a Program does not have."""
@@ -56,15 +67,15 @@ class Context:
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Outputs that need no gradient."""
-        self._not_differentiable = tensors
+        self._say("_not_differentiable", tensors)
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Inputs that ``forward`` writes in place."""
-        self._dirty = tensors
+        self._say("_dirty", tensors)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether gradients that do not exist arrive as zeros, as they do unless this says False, or as None."""
-        self._materialize = value
+        self._say("_materialize", value)
 
     def __getattr__(self, name: str) -> Any:
         """What only eager's ``ctx`` has is refused; what it has not either is missing.
@@ -76,6 +87,8 @@ class Context:
         if session is not None and not name.startswith("_") and hasattr(BackwardCFunction, name):
             raise session.error(f"ctx.{name} of an autograd.Function has no static form", code="D2S275",
                                 hint="Leave it out, or call the function outside.")
+        if not name.startswith("_"):
+            self._missed.add(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
@@ -110,6 +123,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             call(cls.setup_context, context, tuple(given), result)
         else:
             result = call(cls.forward, context, *given)
+        _require_one_form(session, cls, context)
         changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
         outputs = list(result) if isinstance(result, tuple) else [result]
         tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
@@ -140,9 +154,12 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         attrs["given"] = _patterns(session, cls, tensors, hidden)
     blocks: list[Block] = []
     unpacked = False
+    shown = None
+    if any(needs):
+        shown = {*before, *(session.info(tensor).storage for tensor in (*inner, *tensors))}
     asked = session.graph.autocast_asked
     for given_now in attrs.get("given", [[True] * len(tensors)]):
-        block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now)
+        block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now, shown)
         blocks.append(block)
         unpacked = unpacked or unpacks
         if switches:
@@ -172,6 +189,21 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     session.graph.grad_switches = counted  # those in here are the function's own, and ours
     return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+def _require_one_form(session: Session, cls: Any, context: Context) -> None:
+    """Refuse a forward that tells ``ctx`` on some paths only what decides how backward is called.
+
+    Raises:
+        TraceError: D2S275.
+    """
+    for name, said in (("set_materialize_grads", context._materialize), ("mark_dirty", context._dirty),
+                       ("mark_non_differentiable", context._not_differentiable)):  # fmt: skip
+        of_path = not isinstance(said, (bool, tuple)) or isinstance(said, tuple) and any(
+            isinstance(one, Choice) for one in said)
+        if of_path:
+            raise session.error(f"{cls.__name__}.forward calls ctx.{name}() on some paths only", code="D2S275",
+                                hint="Call it before the branch, or make two functions.")
 
 
 @acts_for_user
@@ -260,6 +292,8 @@ class _Saved:
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
         self.structure = unification.item_structure(session, self.values, structure.PLAIN)
         kept = unification.item_structure(session, {"_saved": context._saved}, structure.PLAIN)
+        self.pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
+        """Tensors of forward, beside those that backward has for them."""
         self.kept = len(structure.types_of(session, kept))
         """How many of them are tensors it saved: they come first. The others it only holds."""
 
@@ -274,14 +308,26 @@ class _Saved:
     def context(self, variables: Iterator[Variable]) -> Context:
         """``ctx`` as backward sees it."""
         made = Context(self.plain["needs_input_grad"])
-        vars(made).update(self.plain)
-        vars(made).update(flattening.lift(self.session, self.structure, variables, structure.PLAIN))
+        vars(made).update(self.plain, _missed=set())
+        lifted = flattening.lift(self.session, self.structure, variables, structure.PLAIN)
+        vars(made).update(lifted)
+        self.pairs = tensor_pairs(self.values, lifted, self.structure)
         return made
+
+    def written(self, path: Path, known: Collection[Storage]) -> Iterator[Variable]:
+        """What a backward leaves in memory that ``known`` has, which others than ``ctx`` see."""
+        for saved, inside in self.pairs:
+            storage = self.session.info(inside).storage
+            value = path.storages.get(storage, storage.value)
+            if value is not storage.first and self.session.info(saved).storage in known:
+                yield value
 
 
 def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
-                    given: list[bool]) -> tuple[Block, bool, bool]:
+                    given: list[bool], shown: Collection[Storage] | None) -> tuple[Block, bool, bool]:
     """The backward Block for gradients of the results that are ``given``; the others are None.
+
+    ``shown``: memory that others than ``ctx`` see; None if no gradient can be asked for.
 
     It runs in the modes of who asks for gradients: under their autocast, and with ``create_graph=True`` with gradients.
     Where it sets that itself (``torch.no_grad()``, ``once_differentiable``), which is said, it runs without: a second
@@ -318,8 +364,11 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
         _require_fitting(cls, grads, args)
         return grads
 
+    older = None if shown is None else Older(session, [cls.backward], args)
     path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
     block = path.scope.block
+    if older is not None and shown is not None:
+        _require_no_changes(session, cls, older, path, inside[0], saved, shown)
     wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
     if path.ended:
         block.yields.extend([None] * len(wanted))
@@ -331,6 +380,34 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
         for op in block.walk():
             op.grad_mode = "inherit"
     return block, switches, inside[0]._unpacked
+
+
+def _require_no_changes(
+    session: Session, cls: Any, older: Older, path: Path, context: Context, saved: _Saved, shown: Collection[Storage]
+) -> None:
+    """Refuse a backward that does more than compute: a backward Program gives gradients, and changes nothing.
+
+    On its own ``ctx`` it may put what only it reads.
+
+    Raises:
+        TraceError: D2S275.
+    """
+    def refuse(what: str, hint: str, location: Location | None) -> NoReturn:
+        raise session.error(f"{cls.__name__}.backward {what}: a Program's backward only gives gradients", code="D2S275",
+                            hint=hint, location=location)
+
+    for place, value in path.places.items():
+        if place.owner is context and value is not None and value is not MISSING:
+            known = saved.values.get(place.name, saved.plain.get(place.name, MISSING))
+            if place.name in context._missed or known is not MISSING and known is not value:
+                refuse(f"changes ctx.{place.name}", "Keep it in a variable of backward.",
+                       session.journal.first_stores.get(place))
+    for place in older.places(path):
+        refuse(f"stores to {place.describe()}", "Return it from forward, or use a hook on the gradient outside.",
+               session.journal.first_stores.get(place))
+    for value in (*(value for _, value in older.written(path)), *saved.written(path, shown)):
+        refuse("writes in place to a tensor that it did not make", "Write out of place.",
+               written_at(path.scope.block, value))
 
 
 @acts_for_user

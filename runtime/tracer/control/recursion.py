@@ -16,20 +16,16 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import UNDEF, Block, Location, Operator, Variable
-from runtime.ir.flow import Kind
-from runtime.ir.ports import flow_of
+from runtime.ir import UNDEF, Block, Location, Variable
 from runtime.tracer.control.branches import PathEnds, all_names, include_new, trace_path
+from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.control.given_tensors import GivenTensors, leaves
 from runtime.tracer.control.join import outside
-from runtime.tracer.control.merged import is_new
-from runtime.tracer.control.older import Identities, older
 from runtime.tracer.control.slots import Slot, held, same_items
 from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staging import NoNames
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place, cell_value
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import containers, flattening, structure, unification
@@ -102,11 +98,7 @@ class Recursion:
         """Whether a path of the attempt at hand ended because not enough was known."""
         self.called_at: Location | None = None
         """Where it last called itself."""
-        self._entry = session.storages.snapshot()
-        self._objects = Identities(session.objects.created)
-        stored = [value for frame in session.journal.frames for place in frame for value in (place.owner, place.get())]
-        values = [*(one.value for one in arguments), *stored]  # what modules hold that the trace made is among them
-        self._old = older(session, functions, values, self._objects)
+        self._older = Older(session, functions, [one.value for one in arguments])
         self._variables = [pair for f in functions if isinstance(f, FunctionType)
                            for pair in zip(f.__code__.co_freevars, f.__closure__ or ())]  # fmt: skip
         self._params: dict[Storage, int] = {}
@@ -156,7 +148,7 @@ class Recursion:
         path = self.path
         if self.called_at is None:
             return False
-        include_new(self._entry, [path])
+        include_new(self._older.storages, [path])
         if not all(map(structure.same_known, path.names, before)):
             raise self.error(f"{self.function}() hands items to a loop around it that stores to variables of its own",
                              hint="Collect the items in what the function gives.")
@@ -214,7 +206,7 @@ class Recursion:
         if type(value) is tuple and any(map(self._holds_own, value)):
             return structure.Sequence(tuple, tuple(self._given(item, scope, seen) for item in value))
         with session.reopen(scope):
-            known = not structure.has_traced(value) or outside(session, self._entry, value)
+            known = not structure.has_traced(value) or outside(session, self._older.storages, value)
         if known:
             return structure.Known(value)
         return unification.carried(session, unification.structure_of(session, value, PLAIN), PLAIN)
@@ -224,7 +216,7 @@ class Recursion:
 
     def _is_own(self, value: Any) -> bool:
         """Whether this is a list or dict that the call made, with items that are known."""
-        if type(value) not in (list, dict) or id(value) in self._objects or id(value) in self._old:
+        if type(value) not in (list, dict) or self._older.has(value):
             return False
         if id(value) in self.session.objects.externals or containers.several(value) is not None:
             return False
@@ -272,9 +264,9 @@ class Recursion:
             todo += (alias.base for alias in storage.aliases)
             todo += (other for one in storage.unknown_aliases if (other := one.other()) is not None)
             if storage.alias_sets:  # one of many items: which, nobody knows
-                todo += (one for one in (*self._params, *self._entry) if one.alias_sets)
+                todo += (one for one in (*self._params, *self._older.storages) if one.alias_sets)
         own = {self._params[one] for one in seen if one in self._params}
-        return own | {one for one in seen if one in self._entry}
+        return own | {one for one in seen if one in self._older.storages}
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -414,25 +406,18 @@ class Recursion:
         if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type, type(None))):
             return True
         if isinstance(value, (torch.Tensor, Staged, structure.Choice)):
-            return outside(self.session, self._entry, value)
-        return id(value) in self._objects or id(value) in self._old or id(value) in self.session.objects.externals
+            return outside(self.session, self._older.storages, value)
+        return self._older.has(value) or id(value) in self.session.objects.externals
 
     def _require_no_changes(self) -> None:
         """Refuse an activation that changes what is older than itself: each is one of many, in whatever order."""
-        session, path = self.session, self.path
-        for place, value in path.places.items():
-            if type(value) is RowField:
-                raise self._changes(place)
-            if is_new(session, place, self._old, self._objects) or self._is_unchanged(place, value):
-                continue
+        path = self.path
+        for place in self._older.places(path):
             raise self._changes(place)
-        for storage, before in self._entry.items():
-            value = path.storages.get(storage, before)
-            if value is not before:
-                raise self.error(f"{self.function}(), which calls itself, writes in place to {self._said(storage)}, "
-                                 "which is older than the call", hint="Write out of place, and give the new tensor "
-                                 "as a result.",
-                                 location=_written_at(path.scope.block, value))  # fmt: skip
+        for storage, value in self._older.written(path):
+            raise self.error(f"{self.function}(), which calls itself, writes in place to {self._said(storage)}, "
+                             "which is older than the call", hint="Write out of place, and give the new tensor as a "
+                             "result.", location=written_at(path.scope.block, value))  # fmt: skip
         for op in path.scope.block.walk():
             if op.name == "gradients":
                 raise self.error(f"{self.function}(), which calls itself, asks for gradients", location=op.location,
@@ -443,16 +428,8 @@ class Recursion:
         for place, before in self.session.journal.frames[self._frame].items():
             now = held(place)
             same = same_items(now, before) if place.kind == "content" else structure.same_known(now, before)
-            if not same and not is_new(self.session, place, self._old, self._objects):
+            if not same and not self._older.is_new(place):
                 raise self._changes(place)
-
-    def _is_unchanged(self, place: Place, value: Any) -> bool:
-        now = held(place)
-        if place.kind == "content":
-            with self.path.inside(self.session):
-                value = held(place)
-            return same_items(value, now)
-        return structure.same_known(value, now)
 
     def _said(self, storage: Storage) -> str:
         """How the user would call some memory."""
@@ -493,13 +470,6 @@ def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _tensors_in(item)
-
-
-def _written_at(block: Block, value: Variable) -> Location | None:
-    """Where the Operator stands that gave a value, or what it was made of in a branch or loop."""
-    ops: list[Operator] = [op for op in block.walk() if value in op.outputs]
-    inside = [one for op in ops for inner in op.blocks for one in inner.walk() if flow_of(one).kind is Kind.INLINE]
-    return (inside or ops)[-1].location if ops else None
 
 
 __all__ = ["Argument", "Recursion", "begin", "open_recursion"]
