@@ -160,10 +160,10 @@ class Runner:
         """
         arguments = [*inputs, *params]
         if self.eager or _path.name != "program" or torch_internals.others_trace():
-            return self.plain.run(inputs, params)
+            return self._run_under_autograd(inputs, params)
         if self._asks_gradients:
             lowered = self.lowered(arguments)
-            return self.plain.run(inputs, params) if lowered is None else lowered.run(inputs, params)
+            return self._run_under_autograd(inputs, params) if lowered is None else lowered.run(inputs, params)
         if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
             return self.ungraded.run(inputs, params)
         halves = self.halves(arguments)
@@ -171,14 +171,30 @@ class Runner:
             return self.plain.run(inputs, params)
         return halves.apply(arguments, len(inputs))
 
+    def _run_under_autograd(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """Run it operator by operator. Gradients that it asks for itself are those before hooks: it calls these on its
+        own, and autograd would call them as well."""
+        if not self._asks_gradients:
+            return self.plain.run(inputs, params)
+        arguments = [*inputs, *params]
+        with torch.enable_grad():
+            aliases = {index: one.view_as(one) for index, one in enumerate(arguments)
+                       if isinstance(one, torch.Tensor) and one.requires_grad and one._backward_hooks}  # fmt: skip
+        if not aliases:
+            return self.plain.run(inputs, params)
+        own = {id(alias): arguments[index] for index, alias in aliases.items()}
+        given = [aliases.get(index, one) for index, one in enumerate(arguments)]
+        results = self.plain.run(given[: len(inputs)], given[len(inputs) :])
+        return [own.get(id(one), one) for one in results]
+
     def settled(self, arguments: Sequence[Any], n_inputs: int) -> Callable[[Sequence[Any]], list[Any]]:
         """``run`` for inputs and parameters that look like these, sizes and strides too, in the same modes: how the
         gradient is computed is decided now."""
         plain = self.plain.run
-        if self.eager:
-            return lambda arguments: plain(arguments, ())
         if self._asks_gradients:
             return lambda arguments: self.run(arguments[:n_inputs], arguments[n_inputs:])
+        if self.eager:
+            return lambda arguments: plain(arguments, ())
         if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
             ungraded = self.ungraded
             return lambda arguments: ungraded.run(arguments, ())

@@ -47,6 +47,7 @@ from dy2static.operators.shared import escaped, module_facts, policy
 from dy2static.operators.shared.policy import home_of, reason_not_converted
 from dy2static.operators.shared.staging import (
     Session,
+    active,
     any_staged,
     held_choice,
     spread,
@@ -430,4 +431,12 @@ def require_plain(session: Session, cls: Any) -> None:
                                 code="D2S213", hint="Make it outside.")
 
 
-leaf_gradients.register(call)
+def _call_hook(hook: Any, *args: Any) -> Any:
+    """Call a hook that the caller put on a tensor: it, and what it changes, is older than the trace."""
+    session = active()
+    if session is not None:
+        adopt(session, hook)
+    return call(hook, *args)
+
+
+leaf_gradients.register(_call_hook)

@@ -16,13 +16,15 @@ from runtime.ir import Operand, Type, Variable
 from runtime.tracer.control import loop_objects
 from runtime.tracer.control.branches import Names, Path
 from runtime.tracer.control.loop_objects import Cell, LoopObjects
+from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.older import Identities, older
 from runtime.tracer.control.parts import Number
 from runtime.tracer.control.slots import Slot, held, same_items, store
-from runtime.tracer.python_state.held import RowField, is_held
+from runtime.tracer.python_state.held import RowField, is_held, keys_change
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import containers, flattening, structure, unification
+from runtime.tracer.values.tables import table_for
 from runtime.tracer.values.tensor_pairs import tensor_pairs
 
 
@@ -178,7 +180,11 @@ class LoopValues:
         self.next_slots = []
         starts = [unification.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
         context = structure.JoinContext(self.made)
+        empty = [place.owner for place in path.places if place.kind == "content" and type(place.owner) is dict
+                 and not is_new(session, place, self.old, self.objects) and table_for(session, place.owner) is None]
         with path.inside(session):
+            if any(structure.row_of(one) is not None for one in empty):  # it got keys, and went into their table
+                raise keys_change(session)
             self._widen_slots(starts, context, late)
             unknown = self._new_places(path, befores, repeated, context, late)
             self._new_cells(context)

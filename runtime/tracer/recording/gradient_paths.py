@@ -67,7 +67,8 @@ def reached(
 ) -> Paths:
     """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only.
 
-    What a loop carries is taken to come from what it began with: what iterations leave to each other is not known yet.
+    What a loop carries comes from what it began with in the first iteration; what iterations leave to each other is not
+    known yet.
     """
     scopes = list(session.scope.chain())
     makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
@@ -78,7 +79,7 @@ def reached(
     found = walk.back(makers, dict.fromkeys(roots, True), made_of)
     direct = set(walk.through)
     todo = dict(found)
-    while firsts := {begins[var]: sure for var, sure in todo.items() if var in begins and var not in walk.stops}:
+    while firsts := {begins[var]: False for var in todo if var in begins and var not in walk.stops}:
         todo = {var: sure for var, sure in walk.back(makers, firsts, made_of).items() if var not in found}
         found.update(todo)
     for var, firsts_of_it in earlier.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import nonwritable_views, shared_gradients
+from runtime.tracer.recording import leaf_gradients, nonwritable_views, shared_gradients
 from runtime.tracer.recording.gradient_flags import Flag, flags
 from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
@@ -72,7 +73,8 @@ def grad(
         needs = [zero or flag for flag, zero in zip(_needs(session, found, starts, there), zeros)]
     made = emit(session, starts, there, certain, attrs, needs) if there else []
     shared_gradients.note(session, starts, there, made, [session.read(leaf) for leaf, _ in leaves(session)])
-    results = iter(made)
+    with contextlib.nullcontext() if create_graph else torch.no_grad():
+        results = iter([leaf_gradients.hooked(session, tensor, one) for tensor, one in zip(there, made)])
     return tuple(next(results) if session.read(one) in reached else _nothing(session, one, attrs) for one in wanted)
 
 

@@ -164,8 +164,7 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
         before, more = both
         if more is None:
             return
-        for hook in first:
-            more = _given_by(session, _call[0](hook, more), more)
+        more = _through(session, first, more)
         if before is None:
             place.placed = _in_layout(session, tensor, more)
             _store(session, place, place.placed)
@@ -177,6 +176,24 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
 
     with torch.no_grad():
         theirs(spread, session, (place.grad, grad), add)
+
+
+def hooked(session: Session, tensor: torch.Tensor, grad: Any) -> Any:
+    """What ``torch.autograd.grad`` gives for a tensor on which the caller put hooks: what they make of the gradient.
+
+    ``grad``: a tensor, or one of several values, None among them.
+    """
+    first, _ = _hooks(session, session.itself(tensor))
+    if not first:
+        return grad
+    return theirs(spread, session, grad, lambda one: None if one is None else _through(session, first, one))
+
+
+def _through(session: Session, hooks: list[Any], grad: torch.Tensor) -> torch.Tensor:
+    """A gradient after hooks."""
+    for hook in hooks:
+        grad = _given_by(session, _call[0](hook, grad), grad)
+    return grad
 
 
 def accumulate_where_asked(session: Session, tensor: torch.Tensor, grad: Any) -> None:
@@ -309,5 +326,7 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
                             hint="Return the gradient beside it, and a .detach() of the tensor.")
 
 
-__all__ = ["Gradient", "Retaining", "accumulate", "accumulate_where_asked", "of", "read", "register", "require_none",
-           "retain", "retained", "retains", "write"]  # fmt: skip
+__all__ = [
+    "Gradient", "Retaining", "accumulate", "accumulate_where_asked", "hooked", "of", "read", "register", "require_none",
+    "retain", "retained", "retains", "write",
+]  # fmt: skip
