@@ -17,7 +17,8 @@ from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted, others, own_references
-from runtime.tracer.recording import faults
+from runtime.tracer.recording import faults, leaf_changes
+from runtime.tracer.recording.leaf_changes import LeafChange
 from runtime.tracer.recording.raising import stage_raise
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import tables, unjournaled
@@ -82,6 +83,8 @@ class Path:
     """When views that were there before have no history at its end (see ``Graph.bare``)."""
     used_up: dict[Operator, Location | None] = field(default_factory=dict)
     """Operators that gradients were taken through at its end (see ``Graph.used_up``)."""
+    leaf_changes: list[LeafChange] = field(default_factory=list)
+    """Tensors older than the path whose ``requires_grad`` it set."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
@@ -123,8 +126,9 @@ def trace_path(
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
     made = len(session.objects.created)
-    used_up = session.graph.used_up
-    session.graph.used_up = dict(used_up)
+    used_up, changes = session.graph.used_up, session.graph.leaf_changes
+    session.graph.used_up, session.graph.leaf_changes = dict(used_up), {}
+    start = session.origins.number()
     session.journal.open()
     session.constructs.pictures.append(reachable)
     ended = False
@@ -154,7 +158,9 @@ def trace_path(
         exit_used_up = session.graph.used_up
         exit_bare = {info: session.graph.bare[info] for info in entry_bare}
     finally:
-        session.graph.used_up = used_up
+        mine = [one for one in session.graph.leaf_changes.values() if one.before.number < start]
+        leaf_changes.undo(session, mine)
+        session.graph.used_up, session.graph.leaf_changes = used_up, changes
         session.constructs.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)
@@ -163,7 +169,7 @@ def trace_path(
         _forget_frames(session, made)
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
-    return Path(scope, ended, exit_names, places, exit_storages, result, exit_bare, exit_used_up)
+    return Path(scope, ended, exit_names, places, exit_storages, result, exit_bare, exit_used_up, mine)
 
 
 def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:

@@ -17,6 +17,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted
+from runtime.tracer.recording import leaf_changes
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, structure, tables
 
@@ -110,6 +111,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         if place.kind == "content":
             containers.require_few(session, place.owner, value, location)
         containers.store(session, place, value)
+    leaf_changes.forget(session, [one for path in alive for one in path.leaf_changes])
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
     return values[-1]

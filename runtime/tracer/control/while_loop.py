@@ -23,7 +23,8 @@ from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import histories
+from runtime.tracer.recording import histories, leaf_changes
+from runtime.tracer.recording.leaf_changes import LeafChange
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import heaps, origins, tables
 from runtime.tracer.values.loop_sizes import check_sizes
@@ -67,13 +68,18 @@ def _settle(
     slots = first_slots(session, names, invariants)
     parts = _new_parts(session)
     repeat: set[Place] | None = None
+    changed: list[LeafChange] = []
     for number in range(TRIES):
         attempt = _Attempt(session, slots, parts, test, body, names, alone, location)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
+        changed += attempt.path.leaf_changes
         if found and not moved:
+            if attempt.path.leaf_changes:  # iterations after the first begin with it
+                raise attempt.path.leaf_changes[0].error(session)
+            attempt.leaf_changes = changed
             return attempt
         if moved:
             slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
@@ -116,6 +122,8 @@ class _Attempt:
         self.names = names
         self.entry = session.storages.snapshot()
         self.args: list[Variable] = []
+        self.leaf_changes: list[LeafChange] = []
+        """What attempts at this loop did to tensors from before it."""
         self.held = frozenset(session.containers.held_in_lists)
         """What lists that grow held copies of when the body began, by identity."""
         self.no_item = [storage for storage in self.entry if not storage.alias_sets]
@@ -232,6 +240,7 @@ class _Attempt:
         for part in self.parts:
             part.finish(self.body, op, path, pairs)
         values.put(results)
+        leaf_changes.forget(session, self.leaf_changes)
 
     def _yields(self) -> list[Operand]:
         """What the iteration yields: whether there is another one, and all that is carried."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from runtime.tracer.memory.conditions import PathCondition
+    from runtime.tracer.recording.leaf_changes import LeafChanges
 
 
 @dataclass(eq=False)
@@ -26,6 +27,8 @@ class Graph(SessionPart):
     """By identity of tensors: what stands for those on which ``retain_grad()`` was called (``leaf_gradients``)."""
     used_up: dict[Operator, Location | None] = state(ITEMS, dict)
     """Operators through which a gradient was taken that did not retain the graph, and where."""
+    leaf_changes: LeafChanges = state(ITEMS, dict)
+    """Tensors whose ``requires_grad`` was set on the path that the trace is on (see ``recording/leaf_changes``)."""
     made_leaves: bool = state(VALUE, False)
     """Whether ``requires_grad_()`` made any tensor the start of a graph."""
     zero_gradients: set[Variable] = state(ITEMS, set)

@@ -19,6 +19,7 @@ from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.aliases import Alias
+    from runtime.tracer.recording.leaf_changes import LeafChange
     from runtime.tracer.values.alias_sets import AliasSet, Lost
     from runtime.tracer.values.origins import Origin
 
@@ -50,7 +51,7 @@ class Storage:
     """Whether it is other memory for some sizes, or other memory is it (see ``recording.maybe_views``)."""
     outdated: bool = False
     """Whether it was not brought up to date with a write to what may be the same, as no tensor shows it any more."""
-    lost: Lost | None = None
+    lost: Lost | LeafChange | None = None
     """Set once it may have been written as an item of a list that grows: it may not be read any more."""
     table: StorageTable | None = field(default=None, repr=False)
     """Where it is told of new values."""

@@ -28,6 +28,7 @@ from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.memory.storage_table import StorageTable
 from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import leaf_changes
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import structure, unjournaled
 
@@ -89,6 +90,7 @@ class Attempt:
     def __enter__(self) -> Attempt:
         session, names = self._session, self._names
         self._values = () if names is None else names.get()
+        self._leaf_changes = set(session.graph.leaf_changes)
         self._modes = torch_internals.ambient_modes()
         self._sizes = torch_internals.SizeFacts(session.shape_env)
         self._guards = session.guards.copy()
@@ -136,6 +138,8 @@ class Attempt:
         torch_internals.set_ambient_modes(self._modes)
         for place, before in reversed(self._held.items()):
             place.put_back(before)
+        changes = session.graph.leaf_changes
+        leaf_changes.undo(session, [one for key, one in changes.items() if key not in self._leaf_changes])
         self._states.put_back()
         for owner, name, value in self._fields:
             setattr(owner, name, value)

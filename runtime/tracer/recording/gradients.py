@@ -17,7 +17,7 @@ from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import leaf_gradients, nonwritable_views, shared_gradients
+from runtime.tracer.recording import leaf_changes, leaf_gradients, nonwritable_views, shared_gradients
 from runtime.tracer.recording.gradient_flags import Flag, flags
 from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
@@ -354,6 +354,8 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     Errors raised: RuntimeError as torch does; TraceError for a tensor of the caller.
     """
     info = session.info(tensor)
+    if info.storage.lost is not None:
+        raise info.storage.lost.error(session)
     if info.requires_grad == requires_grad and not info.grad_in_some_runs:
         return tensor
     fake = session.fake(tensor)
@@ -375,7 +377,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     note_unknown_alias(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
     new = TensorInfo(storage, (), True, info.layout_known)
     new.cached, new.cached_for = var, var
-    session.register(fake, new)
+    leaf_changes.change(session, fake, new)
     return tensor
 
 
@@ -408,7 +410,7 @@ def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: 
     note_unknown_alias(old, storage, "requires_grad_(False) made it one that is not differentiated", session.location())
     new = TensorInfo(storage, (), False, info.layout_known)
     new.cached, new.cached_for = var, var
-    session.register(fake, new)
+    leaf_changes.change(session, fake, new)
     return tensor
 
 
@@ -429,6 +431,8 @@ def needed(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
     info = session.info(tensor)
     session.inputs.decide(tensor)
+    if info.storage.lost is not None:
+        raise info.storage.lost.error(session)
     if not info.grad_in_some_runs:
         return info.requires_grad
     found = session.from_tensor("needed", tensor, kind="bool", family="grad")

@@ -532,6 +532,10 @@ class Session:
         self._infos[fake] = info
         return fake
 
+    def put_back(self, fake: torch.Tensor, info: TensorInfo) -> None:
+        """Let ``fake`` stand for what it stood for before."""
+        self._infos[fake] = info
+
     def forget_inner(self, known: Sequence[Any]) -> None:
         """Forget a tensor that one of torch's functions made and did not give; ``known``: what the user gave it."""
         inner, self.graph.inner = self.graph.inner, None
