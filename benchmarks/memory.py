@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -119,6 +120,21 @@ def encoder() -> nn.Module:
     return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
+class Checkpointed(nn.Module):
+    """Layers of which ``torch.utils.checkpoint`` lets backward compute each again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Tanh(), nn.Linear(1024, 256)) for _ in range(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Residual layers."""
+        for layer in self.layers:
+            x = x + checkpoint(layer, x, use_reentrant=False)
+        return x
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "elementwise chain": (chain, (1024, 1024)),
     "gelu, norm, silu, softmax": (normalized, (1024, 1024)),
@@ -130,6 +146,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "linear and relu": (mlp, (512, 512)),
     "convolutions": (convolutions, (16, 3, 64, 64)),
     "transformer encoder": (encoder, (16, 128, 128)),
+    "checkpointed layers": (Checkpointed, (512, 256)),
 }
 WORKLOADS = [*FUNCTIONS, *MODULES, *PEERS.values()]
 ROADS = {"eager": "eager", "interpreter": "dy2static interpreter", "c": "dy2static c"}

@@ -26,10 +26,10 @@ class recompute:  # used like a function
     def __enter__(self) -> recompute:
         self._session = state.active()
         if self._session is not None:
-            self._session.constructs.checkpoints += 1
+            self._session.constructs.enter_region()
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._session is not None:
-            self._session.constructs.checkpoints -= 1
+            self._session.constructs.leave_region()
             self._session = None

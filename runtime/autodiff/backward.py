@@ -13,7 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.forward import Forward
-from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
+from runtime.autodiff.residuals import ANY_REGION, Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
 from runtime.ir import ArrayType, Operand, Operator, Type, Variable
 from runtime.tracer.recording.session import Session
@@ -119,12 +119,15 @@ class Backward:
         return result
 
     def rebuilds(self, whole: bool = False) -> Rebuilds:
-        """Which results are computed again in backward: views, and where that was asked for (``whole``: all)."""
+        """Which results are computed again in backward, with their regions: views, and where that was asked for
+        (``whole``: all)."""
         assert self.session.replaying is not None
         asked = self.session.replaying.checkpointed
 
-        def again(op: Operator) -> bool:
-            return is_cheap(op) or ((whole or op in asked) and repeatable(op))
+        def again(op: Operator) -> int | None:
+            if is_cheap(op):
+                return ANY_REGION
+            return asked.get(op, ANY_REGION) if (whole or op in asked) and repeatable(op) else None
 
         return again
 

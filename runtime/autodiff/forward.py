@@ -99,7 +99,7 @@ class Forward:
         assert replaying is not None
         inherited = replaying.checkpoint
         for op in block.ops:
-            replaying.checkpoint = inherited or bool(op.attrs.get("checkpoint"))
+            replaying.checkpoint = inherited or int(op.attrs.get("checkpoint", 0))
             if replaying.lowering:
                 replaying.grad_mode = "off" if replaying.without_gradients else op.grad_mode
             idle = self._idle

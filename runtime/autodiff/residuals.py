@@ -6,7 +6,7 @@ in the backward Block where that costs nothing (views) or was asked for (recompu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from runtime.ir import Block, Operand, Operator, Variable
 from runtime.ir.flow import Kind
@@ -15,8 +15,10 @@ from runtime.ir.walk import copy_block, map_operand
 from runtime.ops import aten
 from runtime.ops.registry import definition
 
-Rebuilds = Callable[[Operator], bool]
-"""Whether the results of an Operator are computed again rather than kept."""
+Rebuilds = Callable[[Operator], int | None]
+"""The region of an Operator whose results are computed again rather than kept; None: they are kept."""
+ANY_REGION = 0
+"""That of an Operator which may be computed again anywhere: a view."""
 
 
 def inner_variables(block: Block) -> set[Variable]:
@@ -84,10 +86,13 @@ def rebuild(
         h = tanh(x); v = t(h)      |     g2 = mm(g, v)
         ->                         |     v.2 = t(h); g2 = mm(g, v.2)         (h is kept)
 
+    What one region gives to another is kept: else the first use of the last region would compute all of them.
+
     Returns what is left to be kept.
     """
     producers = {out: op for op in forward.ops for out in op.outputs}
     own = {*producers, *forward.args}
+    handed_on = _handed_on(producers, wanted, rebuilds)
     again: set[Operator] = set()
     kept: dict[Variable, None] = {}
     pending = list(wanted)
@@ -98,14 +103,35 @@ def rebuild(
             continue
         seen.add(var)
         op = producers.get(var)
-        if op is None or not rebuilds(op):
+        if op is None or var in handed_on or rebuilds(op) is None:
             kept[var] = None
             continue
         again.add(op)
         pending += [source for source in reads(op) if source in own]
     if again:
-        _insert(block, producers, again, new_name)
+        _insert(block, producers, again, kept, new_name)
     return list(kept)
+
+
+def _handed_on(
+    producers: dict[Variable, Operator], wanted: list[Variable], rebuilds: Rebuilds
+) -> set[Variable]:
+    """What regions give that others read."""
+    found: set[Variable] = set()
+    pending = [(var, ANY_REGION) for var in wanted]
+    seen: set[tuple[Variable, int]] = set()
+    while pending:
+        var, reader = pending.pop()
+        op = producers.get(var)
+        mine = None if op is None else rebuilds(op)
+        if op is None or mine is None or (var, reader) in seen:
+            continue
+        seen.add((var, reader))
+        if mine != ANY_REGION and reader not in (ANY_REGION, mine):
+            found.add(var)
+            continue
+        pending += [(source, mine if mine != ANY_REGION else reader) for source in reads(op)]
+    return found
 
 
 def stem(name: str) -> str:
@@ -115,14 +141,15 @@ def stem(name: str) -> str:
 
 
 def _insert(
-    block: Block, producers: dict[Variable, Operator], again: set[Operator], new_name: Callable[[str], str]
+    block: Block, producers: dict[Variable, Operator], again: set[Operator], kept: Collection[Variable],
+    new_name: Callable[[str], str],
 ) -> None:
     mapping: dict[Variable, Operand] = {}
     ops: list[Operator] = []
 
     def need(var: Variable) -> None:
         op = producers.get(var)
-        if op is None or op not in again or var in mapping:
+        if op is None or op not in again or var in mapping or var in kept:
             return
         for source in reads(op):
             need(source)
@@ -135,6 +162,6 @@ def _insert(
         ops.append(op)
     for operand in block.yields:
         map_operand(operand, lambda var: need(var))
-    renamed = {old: new for old, new in mapping.items() if isinstance(new, Variable)}
+    renamed = {old: new for old, new in mapping.items() if isinstance(new, Variable) and old not in kept}
     block.ops = ops
     substitute(block, renamed)

@@ -38,7 +38,7 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_args(op, fail, 1, 1)
     check_no_kwargs(op, fail)
     check_blocks(op, fail, BLOCKS)
-    check_attrs(op, fail, {"checkpoint": (bool,), "backward": (bool,)})
+    check_attrs(op, fail, {"checkpoint": (bool, int), "backward": (bool,)})
     check_backward(op, fail)
     for name, block in zip(BLOCKS, op.blocks, strict=True):
         check_block(op, fail, name, block, args=0)

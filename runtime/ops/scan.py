@@ -52,7 +52,7 @@ def slice_of(column: Operand) -> Type | None:
 def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
     check_blocks(op, fail, ("body",))
-    flags = {"reverse": (bool,), "recompute": (bool,), "checkpoint": (bool,), "backward": (bool,)}
+    flags = {"reverse": (bool,), "recompute": (bool,), "checkpoint": (bool, int), "backward": (bool,)}
     check_attrs(op, fail, {"carried": (int,), **flags}, required=["carried"])
     check_backward(op, fail)
     (body,) = op.blocks

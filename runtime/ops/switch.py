@@ -17,7 +17,7 @@ from runtime.ops.cond import decides, infer
 def _verify(op: Operator, fail: Fail) -> None:
     check_args(op, fail, 1, 1)
     check_no_kwargs(op, fail)
-    check_attrs(op, fail, {"checkpoint": (bool,), "backward": (bool,)})
+    check_attrs(op, fail, {"checkpoint": (bool, int), "backward": (bool,)})
     check_backward(op, fail)
     if not op.blocks:
         fail("blocks", "switch has at least 1 block, not 0")

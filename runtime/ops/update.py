@@ -29,7 +29,7 @@ from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_k
 def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
     check_blocks(op, fail, ("body",))
-    check_attrs(op, fail, {"checkpoint": (bool,), "unnoticed": (bool,), "refused": (str,), "repeats": (bool,)})
+    check_attrs(op, fail, {"checkpoint": (bool, int), "unnoticed": (bool,), "refused": (str,), "repeats": (bool,)})
     bases = op.args
     if not bases:
         fail("arity", "update takes at least 1 argument, not 0")

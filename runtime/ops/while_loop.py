@@ -43,7 +43,7 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
     check_blocks(op, fail, ("test", "body"))
     check_outputs(op, fail, len(op.args))
-    flags = {"recompute": (bool,), "checkpoint": (bool,), "backward": (bool,)}
+    flags = {"recompute": (bool,), "checkpoint": (bool, int), "backward": (bool,)}
     check_attrs(op, fail, {"max_iterations": (int, type(None)), "already": (int,), "checkpoints": (int,), **flags})
     check_backward(op, fail)
     _verify_checkpoints(op, fail)

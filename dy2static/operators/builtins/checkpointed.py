@@ -1,8 +1,11 @@
-"""``torch.utils.checkpoint.checkpoint`` inside a trace: the function is called, once.
+"""``torch.utils.checkpoint.checkpoint`` inside a trace: the function is called, once, in a ``recompute()`` region.
 
-Eager's backward calls it a second time, which changes no value; but a function that counts its calls, or updates
-running statistics, then does so twice. Such functions are refused where a gradient is asked for: what they change is
-found by tracing them a second time, in vain, from where the first call left everything.
+    y = checkpoint(f, x)   ->   with recompute(): y = f(x)
+
+Eager's backward calls the function a second time, a Program's computes the region again: no value changes. But a
+function that counts its calls, or updates running statistics, then does so twice. Such functions are refused where a
+gradient is asked for: what they change is found by tracing them a second time, in vain, from where the first call left
+everything.
 """
 
 from __future__ import annotations
@@ -61,10 +64,12 @@ def checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 @contextlib.contextmanager
 def _inside(session: Session) -> Iterator[None]:
     memo(session).checkpointed += 1
+    session.constructs.enter_region()
     try:
         yield
     finally:
         memo(session).checkpointed -= 1
+        session.constructs.leave_region()
 
 
 def _needs_gradient(session: Session, value: Any) -> bool:
@@ -87,8 +92,8 @@ def _require_repeatable(session: Session, run: Callable[[], Any], values: list[A
         raise session.error(
             f"torch.utils.checkpoint.checkpoint calls a function that {found[0]}: eager's backward calls it again, and "
             "does that twice", code="D2S275", location=found[1],
-            hint="Call the function itself there (a Program does not compute it again anyway), or do that outside of "
-                 "what is checkpointed.")
+            hint="Call the function itself there, in a runtime.recompute() region if memory matters, or do that "
+                 "outside of what is checkpointed.")
 
 
 def _more(session: Session, older: Older, path: Path) -> tuple[str, Location | None] | None:

@@ -28,12 +28,14 @@ def rest(options: LoopOptions | None, done: int) -> LoopOptions | None:
 @contextlib.contextmanager
 def region(session: Session, options: LoopOptions | None) -> Iterator[None]:
     """Around a loop, unrolled or staged: with ``recompute``, backward computes what it computes again."""
-    added = 1 if (options or {}).get("recompute") else 0
-    session.constructs.checkpoints += added
+    if not (options or {}).get("recompute"):
+        yield
+        return
+    session.constructs.enter_region()
     try:
         yield
     finally:
-        session.constructs.checkpoints -= added
+        session.constructs.leave_region()
 
 
 def require_rollable(session: Session, options: LoopOptions | None) -> None:

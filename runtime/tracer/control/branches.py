@@ -126,9 +126,9 @@ def trace_path(
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
     made = len(session.objects.created)
-    used_up, changes = session.graph.used_up, session.graph.leaf_changes
+    used_up, changes, start = session.graph.used_up, session.graph.leaf_changes, session.graph.path_start
     session.graph.used_up, session.graph.leaf_changes = dict(used_up), {}
-    start = session.origins.number()
+    session.graph.path_start = session.origins.number()
     session.journal.open()
     session.constructs.pictures.append(reachable)
     ended = False
@@ -158,9 +158,9 @@ def trace_path(
         exit_used_up = session.graph.used_up
         exit_bare = {info: session.graph.bare[info] for info in entry_bare}
     finally:
-        mine = [one for one in session.graph.leaf_changes.values() if one.before.number < start]
+        mine = list(session.graph.leaf_changes.values())
         leaf_changes.undo(session, mine)
-        session.graph.used_up, session.graph.leaf_changes = used_up, changes
+        session.graph.used_up, session.graph.leaf_changes, session.graph.path_start = used_up, changes, start
         session.constructs.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)

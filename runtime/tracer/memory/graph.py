@@ -28,7 +28,9 @@ class Graph(SessionPart):
     used_up: dict[Operator, Location | None] = state(ITEMS, dict)
     """Operators through which a gradient was taken that did not retain the graph, and where."""
     leaf_changes: LeafChanges = state(ITEMS, dict)
-    """Tensors whose ``requires_grad`` was set on the path that the trace is on (see ``recording/leaf_changes``)."""
+    """Tensors older than the path that the trace is on, whose ``requires_grad`` it set (``recording/leaf_changes``)."""
+    path_start: int = state(VALUE, 0)
+    """Tensors with smaller numbers are older than that path; 0: it is the main one."""
     made_leaves: bool = state(VALUE, False)
     """Whether ``requires_grad_()`` made any tensor the start of a graph."""
     zero_gradients: set[Variable] = state(ITEMS, set)

@@ -27,8 +27,19 @@ class Constructs(SessionPart):
     """How many paths the operations on values that are one of several have, in each other."""
     checkpoints: int = state(VALUE, 0)
     """How many ``recompute()`` regions the trace is in."""
+    regions: int = state(VALUE, 0)
+    """How many such regions there were that are in no other; Operators have the number of theirs."""
     attempts: list[Attempt] = state(KEPT, list)  # the attempts themselves
     """What is being tried."""
+
+    def enter_region(self) -> None:
+        """A ``recompute()`` region begins."""
+        self.regions += self.checkpoints == 0
+        self.checkpoints += 1
+
+    def leave_region(self) -> None:
+        """It ends."""
+        self.checkpoints -= 1
 
 
 __all__ = ["Constructs"]

@@ -90,7 +90,6 @@ class Attempt:
     def __enter__(self) -> Attempt:
         session, names = self._session, self._names
         self._values = () if names is None else names.get()
-        self._leaf_changes = set(session.graph.leaf_changes)
         self._modes = torch_internals.ambient_modes()
         self._sizes = torch_internals.SizeFacts(session.shape_env)
         self._guards = session.guards.copy()
@@ -117,6 +116,9 @@ class Attempt:
             self.references[id(value)] += 1
             if isinstance(content, (dict, list)):
                 self.references.update(map(id, content.values() if isinstance(content, dict) else content))
+        graph = session.graph
+        self._leaf_changes, self._start = graph.leaf_changes, graph.path_start
+        graph.leaf_changes, graph.path_start = {}, session.origins.number()
         self._open = True
         session.constructs.attempts.append(self)
         session.journal.tries.append(self._held)
@@ -134,12 +136,12 @@ class Attempt:
             TraceError: Code that is not converted advanced an iterator, or changed a buffer, which cannot be undone.
         """
         session = self._session
+        changes = session.graph.leaf_changes
         self._end()
+        leaf_changes.undo(session, changes.values())
         torch_internals.set_ambient_modes(self._modes)
         for place, before in reversed(self._held.items()):
             place.put_back(before)
-        changes = session.graph.leaf_changes
-        leaf_changes.undo(session, [one for key, one in changes.items() if key not in self._leaf_changes])
         self._states.put_back()
         for owner, name, value in self._fields:
             setattr(owner, name, value)
@@ -153,6 +155,11 @@ class Attempt:
         """Nothing is undone any more."""
         if self._open:
             self._open = False
+            graph = self._session.graph
+            changes, graph.leaf_changes, graph.path_start = graph.leaf_changes, self._leaf_changes, self._start
+            for key, one in changes.items():
+                if one.before.number < self._start:
+                    graph.leaf_changes.setdefault(key, one)
             self._session.constructs.attempts.remove(self)
             self._session.journal.tries[:] = [one for one in self._session.journal.tries if one is not self._held]
 

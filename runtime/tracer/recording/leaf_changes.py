@@ -46,8 +46,9 @@ LeafChanges = dict[int, LeafChange]
 
 def change(session: Session, tensor: torch.Tensor, info: TensorInfo) -> None:
     """Let a tensor stand for something else from here on."""
-    found = LeafChange(tensor, session.info(tensor), session.location())
-    session.graph.leaf_changes.setdefault(id(tensor), found)
+    before = session.info(tensor)
+    if before.number < session.graph.path_start:
+        session.graph.leaf_changes.setdefault(id(tensor), LeafChange(tensor, before, session.location()))
     session.register(tensor, info)
 
 

@@ -117,8 +117,9 @@ class Replaying:
     """The state of a replay: where the Operator at hand came from, and whether backward computes it again."""
 
     location: Location | None = None
-    checkpoint: bool = False
-    checkpointed: set[Operator] = field(default_factory=set)
+    checkpoint: int = 0
+    """The number of the region that it came from; 0: none."""
+    checkpointed: dict[Operator, int] = field(default_factory=dict)
     deriving: bool = False
     """Whether derivatives are being recorded, rather than what the user wrote."""
     derived: set[Operator] = field(default_factory=set)
@@ -411,12 +412,12 @@ class Session:
             for index, type in enumerate(inference.told(op) if types is None else types)
         )
         if self.replaying is not None and self.replaying.checkpoint:
-            self.replaying.checkpointed.add(op)
+            self.replaying.checkpointed[op] = self.replaying.checkpoint
         if self.replaying is not None and self.replaying.deriving:
             self.replaying.derived.add(op)
         computes = name.startswith("aten.")
         if self.constructs.checkpoints and (computes or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
-            op.attrs["checkpoint"] = True
+            op.attrs["checkpoint"] = self.constructs.regions
         if self.exceptions.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
             op.attrs["caught"] = caught
         definition = definition_of(name)
@@ -435,7 +436,7 @@ class Session:
         Raises:
             TraceError: They are not the caller's, and do more than move tensors to the CPU.
         """
-        if self.replaying is not None or self.constructs.checkpoints:
+        if self.replaying is not None:
             return
         hooks = torch_internals.saved_tensor_hooks()
         if hooks is not None and hooks is not self.outside.hooks and hooks != self.outside.hooks:

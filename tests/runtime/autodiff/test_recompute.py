@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import runtime
 from runtime.ir.types import ArrayType
@@ -84,6 +85,59 @@ def test_a_loop_inside_a_region(same_gradients):
         return h.exp()
 
     assert kept(same_gradients(f, r(3, 3), r(3, 3), torch.tensor(3)))[1] == 0
+
+
+def three(x, a, how):
+    for _ in range(3):
+        if how == "regions":
+            with runtime.recompute():
+                x = x + torch.tanh(torch.sin(torch.cos(x @ a)))
+        elif how == "one region":
+            pass
+        elif how == "checkpoint":
+            x = checkpoint(lambda x: x + torch.tanh(torch.sin(torch.cos(x @ a))), x, use_reentrant=False)
+        else:
+            x = x + torch.tanh(torch.sin(torch.cos(x @ a)))
+    if how == "one region":
+        with runtime.recompute():
+            for _ in range(3):
+                x = x + torch.tanh(torch.sin(torch.cos(x @ a)))
+    return x
+
+
+@pytest.mark.parametrize(("how", "tensors"), [("plain", 13), ("regions", 4), ("checkpoint", 4), ("one region", 2)])
+def test_regions_one_after_the_other(same_gradients, how, tensors):
+    """What one gives to the next is kept, so that backward computes them one at a time; x and a are always kept."""
+    assert kept(same_gradients(three, r(3, 3), r(3, 3), how)) == (tensors, 0)
+
+
+def test_a_value_that_two_regions_read(same_gradients):
+    def f(x, a):
+        with runtime.recompute():
+            h = torch.sin(x @ a)
+            g = torch.cos(h)
+        with runtime.recompute():
+            k = torch.tanh(h * g)
+            m = torch.exp(k)
+        with runtime.recompute():
+            return (torch.sin(m) * torch.cos(h) * k).sum(), h.t()
+
+    same_gradients(f, r(3, 3), r(3, 3))
+
+
+@pytest.mark.parametrize("n", [0, 2, 3])
+def test_regions_in_iterations_and_branches(same_gradients, n):
+    def f(x, a, n):
+        i = torch.tensor(0)
+        while i < n:
+            with runtime.recompute():
+                h = torch.tanh(x @ a)
+            with runtime.recompute():
+                x = torch.sin(h.t() * x) if h.sum() > 0 else torch.cos(h)
+            i = i + 1
+        return x
+
+    same_gradients(f, r(3, 3), r(3, 3), torch.tensor(n))
 
 
 def test_outside_a_converted_function_it_does_nothing():
