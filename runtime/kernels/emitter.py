@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from runtime.executor.executable import Executable
 from runtime.executor.ownership import Owner
 from runtime.ir import Operator, Program, Variable
-from runtime.kernels import device_form, launch, rules, runs
-from runtime.kernels.device_loops import DeviceLoop
-from runtime.kernels.device_writer import NotOnDevice
+from runtime.kernels import launch, rules, runs
+from runtime.kernels.device.form import FORMS, Form
+from runtime.kernels.device.loops import DeviceLoop
+from runtime.kernels.device.writer import NotOnDevice
 from runtime.kernels.lowering import RULES, KernelLowering
 from runtime.kernels.recorded import RecordedRun
 from runtime.kernels.region import KernelRegion, Placed, finish, is_strict
@@ -86,9 +87,9 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
             self._loop(op, form)
         super().regions(rest)
 
-    def _form(self, op: Operator) -> device_form.Form | None:
+    def _form(self, op: Operator) -> Form | None:
         """A loop as the device runs it, None where the host does."""
-        make = device_form.FORMS.get(op.name)
+        make = FORMS.get(op.name)
         if make is None or id(op) in self.loops or self.compile is None or self.coverage is not None:
             return None
         if os.environ.get(LOOPS) == "off":
@@ -105,7 +106,7 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
         """The places of a loop's first values that nobody else has."""
         return frozenset(place for place in range(len(op.args)) if self.own.flow.get((id(op), place)) is Owner.YES)
 
-    def _loop(self, op: Operator, form: device_form.Form) -> None:
+    def _loop(self, op: Operator, form: Form) -> None:
         """Write a loop for the device; the host's is what it falls back on."""
         assert self.compile is not None
         run = self.loops[id(op)] = RecordedRun()

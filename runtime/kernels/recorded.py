@@ -92,7 +92,7 @@ def _others(given: Sequence[Any]) -> list[Any]:
 class RecordedRun:
     """A run of Operators; called with the function that is it, and that function's arguments.
 
-    make: what records it another way (``device_loops``); reason: why it is not recorded any more.
+    make: what records it another way (``device.loops``); reason: why it is not recorded any more.
     """
 
     make: Callable[[Function, Arguments, int], Replayed | None] | None = None

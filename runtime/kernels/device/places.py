@@ -14,7 +14,7 @@ import torch
 
 from runtime.ir import Operand, Operator, TensorType, Variable
 from runtime.ir.types import said
-from runtime.kernels.device_writer import NotOnDevice, Number, Value, Writer
+from runtime.kernels.device.writer import NotOnDevice, Number, Value, Writer
 from runtime.ops import aten
 
 

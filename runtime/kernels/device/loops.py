@@ -2,9 +2,9 @@
 
     (c1, c2, ) = C5(g7, v1, v2)      the first calls: g7(v1, v2), a loop of Python's; then one launch, and one read
 
-What the loop carries lies in fixed memory, numbers too (``device_form``). One recording puts the first values there,
+What the loop carries lies in fixed memory, numbers too (``form``). One recording puts the first values there,
 another is a WHILE node: ``step`` computes the next values, copies them there, and says whether to go on. Then all
-numbers are read at once. A launch ends after ``device_form.MOST_ITERATIONS``, so that the host can be interrupted;
+numbers are read at once. A launch ends after ``form.MOST_ITERATIONS``, so that the host can be interrupted;
 the next one goes on from that memory.
 """
 
@@ -22,8 +22,8 @@ from runtime import torch_internals
 from runtime.executor.executable import Executable
 from runtime.ir import Operand, Operator, Program, TensorType, Variable
 from runtime.kernels import launch
-from runtime.kernels.device_form import COUNTED, Form
-from runtime.kernels.device_writer import DTYPES, NotOnDevice
+from runtime.kernels.device.form import COUNTED, Form
+from runtime.kernels.device.writer import DTYPES, NotOnDevice
 from runtime.kernels.recording import Arguments, Function, GaveUp, NotNow, lies_apart
 
 MOST_BYTES = 64 << 20

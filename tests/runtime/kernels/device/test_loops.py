@@ -14,8 +14,9 @@ from runtime.calling import report
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.ir.verify import verify
-from runtime.kernels import device_form, launch
-from runtime.kernels.device_loops import DeviceLoop
+from runtime.kernels import launch
+from runtime.kernels.device import form
+from runtime.kernels.device.loops import DeviceLoop
 from runtime.kernels.recorded import RecordedRun
 from tests import devices
 from tests.oracle import check, difference, same
@@ -319,7 +320,7 @@ def test_an_argument_that_the_loop_writes(host: Host) -> None:
 
 @torch.no_grad()
 def test_more_iterations_than_one_launch_has(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_form, "MOST_ITERATIONS", 3)
+    monkeypatch.setattr(form, "MOST_ITERATIONS", 3)
     for f in (counts, rows, stores):
         static: Any = to_static(f, backend="cuda")
         for n in (1, 4, 3, 6, 4, 5, 2):

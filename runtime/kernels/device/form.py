@@ -23,9 +23,9 @@ from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.program import Input
 from runtime.ir.types import ScalarKind
-from runtime.kernels.device_facts import joined, late_numbers, sources
-from runtime.kernels.device_translation import Translation
-from runtime.kernels.device_writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, kind_of
+from runtime.kernels.device.facts import joined, late_numbers, sources
+from runtime.kernels.device.translation import Translation
+from runtime.kernels.device.writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, kind_of
 
 MOST_BRANCHES = 6
 """Inside each other, that decide what a result is."""
@@ -55,7 +55,7 @@ class Form:
     """Places of what an iteration changes in one row only, and the dimension: ``step`` gives, at its end, an index and
     the row, in place of the whole."""
     sources: Mapping[int, frozenset[Any]]
-    """Of what is carried, what memory the value of an iteration may be (``device_facts``)."""
+    """Of what is carried, what memory the value of an iteration may be (``facts``)."""
     yields: Mapping[int, Variable]
     changed: tuple[int, ...]
     """Places of tensors of which a flag tells, after the numbers, whether they are other than the first."""

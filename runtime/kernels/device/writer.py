@@ -71,7 +71,7 @@ class Writer:
     small: set[Variable] = field(default_factory=set)
     """Ints of the host's that are surely smaller than ``WHOLE``."""
     known: dict[Any, Any] = field(default_factory=dict)
-    """What was written before and can be read again (``device_places``)."""
+    """What was written before and can be read again (``places``)."""
     _count: int = 0
 
     def fresh(self, of: TensorType | ScalarType | Any) -> Variable:

@@ -13,7 +13,7 @@ import torch
 
 from runtime.ir import Operator, TensorType, Variable
 from runtime.ir.types import ScalarKind, said
-from runtime.kernels.device_writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, bound_of, kind_of
+from runtime.kernels.device.writer import DTYPES, WHOLE, NotOnDevice, Number, Value, Writer, bound_of, kind_of
 
 HALF = 1 << 31
 """Ints that are smaller have a product that is smaller than ``WHOLE``."""

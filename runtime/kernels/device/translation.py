@@ -12,8 +12,9 @@ import torch
 
 from runtime.ir import UNDEF, Block, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
-from runtime.kernels import device_numbers, device_places, runs
-from runtime.kernels.device_writer import DTYPES, NotOnDevice, Number, Value, Writer, kind_of
+from runtime.kernels import runs
+from runtime.kernels.device import numbers, places
+from runtime.kernels.device.writer import DTYPES, NotOnDevice, Number, Value, Writer, kind_of
 from runtime.ops import aten
 
 MOST_IN_A_BRANCH = 12
@@ -74,8 +75,8 @@ class Translation:
         """A flag: a bool, or a tensor of one element."""
         found = self.value(operand)
         if isinstance(found, Variable) and isinstance(found.type, TensorType):
-            return device_numbers.read(self.w, "scalar.truth", found)
-        return device_numbers.truth(self.w, found)
+            return numbers.read(self.w, "scalar.truth", found)
+        return numbers.truth(self.w, found)
 
     def operators(self, ops: Sequence[Operator]) -> None:
         for op in ops:
@@ -92,11 +93,11 @@ class Translation:
             self.number(op)
         elif op.name == "aten.select.int" and isinstance(self.value(op.args[2]), Number):
             base = self.tensor(op.args[0])
-            self.values[op.outputs[0]] = device_places.select(
+            self.values[op.outputs[0]] = places.select(
                 self.w, base, op.args[1], self.value(op.args[2]), fixed=base in self.fixed
             )  # fmt: skip
-        elif op.name in device_numbers.WITH_TENSORS and isinstance(self.value(op.args[1]), Number):
-            self.values[op.outputs[0]] = device_numbers.with_tensor(
+        elif op.name in numbers.WITH_TENSORS and isinstance(self.value(op.args[1]), Number):
+            self.values[op.outputs[0]] = numbers.with_tensor(
                 self.w, op, self.value(op.args[0]), self.value(op.args[1])
             )  # fmt: skip
         else:
@@ -112,7 +113,7 @@ class Translation:
         args = [self.value(one) for one in op.args]
         (out,) = op.outputs
         if op.name in _OF_TENSORS and isinstance(args[0], Variable) and isinstance(args[0].type, TensorType):
-            self.values[out] = device_numbers.read(self.w, op.name, args[0])
+            self.values[out] = numbers.read(self.w, op.name, args[0])
         elif op.name == "scalar.expect" and isinstance(args[0], Number):
             if args[0].kind != args[1]:
                 raise NotOnDevice("a number of another type than expected")
@@ -124,7 +125,7 @@ class Translation:
         elif op.kwargs:
             raise NotOnDevice(op.name)
         else:
-            self.values[out] = device_numbers.compute(self.w, op.name, args)
+            self.values[out] = numbers.compute(self.w, op.name, args)
 
     def copy(self, op: Operator) -> None:
         """An Operator as it is, of values of its own."""
@@ -158,7 +159,7 @@ class Translation:
         if set(op.attrs) - {"checkpoint"} or op.grad_mode == "on" or any(on for _, on, _ in op.autocast or ()):
             raise NotOnDevice("a write past autograd")
         if any(isinstance(self.values.get(var), Number) for inner in block.ops for var in inner.inputs):
-            self.values[op.outputs[0]] = device_places.write(self.w, op, self.value, self.fixed)
+            self.values[op.outputs[0]] = places.write(self.w, op, self.value, self.fixed)
             return
         outer, self.w.block = self.w.block, Block()
         base = [self.tensor(one) for one in op.args]
@@ -195,7 +196,7 @@ class Translation:
         index = self.value(op.args[0])
         if not isinstance(index, Number) or index.kind == "float":
             raise NotOnDevice("a switch by a number of the host's")
-        at = device_places.counted(self.w, index, len(op.blocks))
+        at = places.counted(self.w, index, len(op.blocks))
         self.branch(op, [self.w.give("bool", "aten.eq.Scalar", at.var, number) for number in range(len(op.blocks))])
 
     def branch(self, op: Operator, flags: list[Number]) -> None:
