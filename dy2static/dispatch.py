@@ -87,11 +87,11 @@ class Dispatch:
             if self.cache.open.note_records(arguments, self.cache.all()):
                 arguments, dynamic = self._prepared(args, kwargs)
             found = self.cache.get(subject.key(arguments), arguments, dynamic, self.trace, may_open=True)
+        found.found += 1
+        shorter = None if kwargs else self._shortened(found, args, arguments)
         run = functools.partial(found.call, arguments)
         result = self._run_open(found, run, args, kwargs) if found.open else run()
-        found.found += 1
-        if found.found in MADE_AT and not kwargs:
-            self._shorten(found, args, arguments)
+        self._use(shorter)
         return result
 
     def _answer_as_possible(
@@ -107,9 +107,9 @@ class Dispatch:
         found = self.cache.find(key, arguments)
         if found is not None:
             found.found += 1
+            shorter = None if kwargs else self._shortened(found, args, arguments)
             result = self._run(found, functools.partial(found.call, arguments), args, kwargs)
-            if found.found in MADE_AT and not kwargs and not fallback.refused(key):
-                self._shorten(found, args, arguments)
+            self._use(None if fallback.refused(key) else shorter)
             return result
         if self.cache.open.note_records(arguments, self.cache.all()):
             arguments, dynamic = self._prepared(args, kwargs)
@@ -220,14 +220,19 @@ class Dispatch:
         self.cache.close(found)
         self.shortcuts = tuple(one for one in self.shortcuts if one.found is not found)
 
-    def _shorten(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> None:
-        """Make the next call like this one quicker, if it can be told apart quickly."""
-        if not self._may_shorten or not self._implies_specs(found, args, arguments):
-            return
+    def _shortened(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> Shortcut | None:
+        """What makes the next call like this one quicker, if it can be told apart quickly.
+
+        To be asked before the call runs: it may change what it is told by (``self.h = None``).
+        """
+        if found.found not in MADE_AT or not self._may_shorten or not self._implies_specs(found, args, arguments):
+            return None
         with faults.guarded():
-            made = make_shortcut(found, self._subject.signature, args, arguments)
-        if made is not None:
-            self.shortcuts = front(self.shortcuts, made)
+            return make_shortcut(found, self._subject.signature, args, arguments)
+
+    def _use(self, shorter: Shortcut | None) -> None:
+        if shorter is not None:
+            self.shortcuts = front(self.shortcuts, shorter)
 
     def _implies_specs(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> bool:
         """Whether all calls that a Program fits fit the InputSpecs, which ask for nothing else."""

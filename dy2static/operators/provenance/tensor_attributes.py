@@ -158,7 +158,7 @@ def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None
     Raises:
         TraceError: D2S245 for a tensor from outside that is no argument, or one that is another one on some path.
     """
-    if name == "grad":
+    if name in ("grad", "_grad"):
         theirs(leaf_gradients.write, session, tensor, value)
         return
     if hasattr(torch.Tensor, name):
@@ -173,7 +173,10 @@ def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None
 
 
 def delete(session: Session, tensor: torch.Tensor, name: str) -> None:
-    """``del tensor.name``."""
+    """``del tensor.name``; of ``grad`` it is a store of None."""
+    if name in ("grad", "_grad"):
+        theirs(leaf_gradients.write, session, tensor, None)
+        return
     if hasattr(torch.Tensor, name):
         delattr(tensor, name)
         return
