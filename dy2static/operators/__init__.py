@@ -35,6 +35,7 @@ from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.iteration.for_stmt import for_stmt
 from dy2static.operators.iteration.generator import Held, decided, fresh, generator, one_by_one, returned, take
+from dy2static.operators.iteration.generator_functions import decorator
 from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, star_of_tuple, unpack
 from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
@@ -63,11 +64,11 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "Items", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
-    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of",
-    "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator",
-    "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords",
-    "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one", "or_", "outside",
-    "part", "parts", "passed", "position", "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global",
-    "set_item", "set_of", "slice", "star", "star_of_list", "star_of_tuple", "take", "taken", "unary", "unpack",
-    "value_of", "while_stmt", "without_keys",
+    "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_item", "dict_of", "each",
+    "error_of", "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh", "from_end", "fstring",
+    "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence",
+    "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal",
+    "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons", "raise_stmt",
+    "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "star_of_tuple",
+    "take", "taken", "unary", "unpack", "value_of", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -82,6 +82,7 @@ class _Generator(Transformer):
             pull=pull, push=push, values=values, text=constant(name), origin=node,
         )  # fmt: skip
         node.body = [*said, puller, pusher, *call]
+        node.decorator_list = [operator("decorator", one, origin=one) for one in node.decorator_list]
         facts.put(node, Fact.LOCALS, frozenset({*parameters, pull, push}))
 
 

@@ -75,6 +75,8 @@ from runtime.torch_internals.fakes import (
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
     apply_takes_keywords,
+    decorated_generator,
+    decorates,
     differentiable_once,
     hidden_from_dynamo,
     is_plain_apply,
@@ -285,6 +287,8 @@ __all__ = [
     "gradient_hooks",
     "has_numbers",
     "hidden_from_dynamo",
+    "decorated_generator",
+    "decorates",
     "in_fake_mode",
     "is_compiled_module",
     "is_composite",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils import _contextlib
 
 from runtime.torch_internals.batches import without_transforms
 
@@ -18,6 +19,20 @@ def hidden_from_dynamo(function: types.FunctionType) -> Any:
     """What ``torch._disable_dynamo`` wraps in ``function``, None for another function. The wrapper only keeps torch's
     compiler away, and hangs a cache on what it wraps in the first call."""
     return getattr(function, "__wrapped__", None) if function.__code__ is _HIDDEN else None
+
+
+def decorates(manager: Any) -> bool:
+    """Whether this is a context manager of torch that decorates functions, or the class of one (``@torch.no_grad``)."""
+    if isinstance(manager, type):
+        return issubclass(manager, _contextlib._NoParamDecoratorContextManager)
+    return isinstance(manager, _contextlib._DecoratorContextManager)
+
+
+def decorated_generator(manager: Any, function: Callable[..., Any]) -> Any:
+    """``manager(function)``, for a function that gives generators although it is no generator function."""
+    one = manager() if isinstance(manager, type) else manager
+    one(lambda: None)  # set_grad_enabled(False) switches the mode when it is made, and back when it decorates
+    return _contextlib._wrap_generator(one.clone, function)
 
 
 PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]

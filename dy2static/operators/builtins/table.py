@@ -30,6 +30,7 @@ from dy2static.operators.builtins import (
     torch_functions,
     transformers,
 )
+from dy2static.operators.iteration import generator_functions
 from dy2static.operators.provenance import environment
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import compiled
@@ -39,9 +40,9 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, checkpointed, checks, compiled, conversions, copying, environment, heaps_and_bisection, iteration,
-        itertools_, mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting,
-        sizes, stack, suppress, torch_functions, transformers,
+        casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
+        heaps_and_bisection, iteration, itertools_, mathematics, module_methods, objects, one_hot, operator_functions,
+        print_, records, reporting, sizes, stack, suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -36,7 +36,7 @@ from dy2static.operators.calls.functions import (
 )
 from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
-from dy2static.operators.iteration import iterators
+from dy2static.operators.iteration import generator_functions, iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition, note_method
 from dy2static.operators.provenance.host_random import noted_draws
@@ -171,6 +171,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         for name in ("func", "args", "keywords"):
             note_attribute_read(session, f, name, getattr(f, name))
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
+    of_generators = generator_functions.decorated(f, args, kwargs)
+    if of_generators is not NotImplemented:
+        return of_generators
     if isinstance(f, type):
         by_metaclass = _call_method(f)
         if by_metaclass is not None and not _is_librarys(by_metaclass):
