@@ -18,6 +18,7 @@ from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.memory_reads import of_memory, shown
+from runtime.autodiff.overwritten import overwritten
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, of_one_node, passed_through
 from runtime.autodiff.tape import Grad, Grads, Segment, Tape
@@ -126,6 +127,8 @@ def derive(
         assumed = session.sizes.facts_of_inputs()
         if forward.versions.chances.any():
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
+        if any(forward.is_active(var) for var in overwritten(program)):
+            raise NotDifferentiable("a result that was written where autograd did not see it")
         yields: list[Operand] = [
             forward.result(o) for o in program.block.yields
         ]

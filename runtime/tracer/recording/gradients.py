@@ -15,7 +15,7 @@ from runtime.ir.ports import may_pass, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
-from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
+from runtime.tracer.memory.storage_table import Storage, TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording import leaf_changes, leaf_gradients, nonwritable_views, shared_gradients
 from runtime.tracer.recording.gradient_flags import Flag, flags
@@ -167,6 +167,7 @@ def paths(
     leading = paths.leading(goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
+    _require_unwritten(session, starts, wanted, now)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
@@ -187,10 +188,7 @@ def _require_as_now(
     for var in found - as_now:
         storage = older.get(var)
         if storage is not None:
-            name = f"'{storage.label}'" if storage.label else "a tensor"
-            raise session.error(
-                f"a gradient is asked for that goes through {name} as it was before it was written in place",
-                hint="Ask for it before the step, or compute the loss anew after it.", code="D2S213")
+            raise _written_since(session, storage)
         look = session.looks.of.get(var)
         if look is None or not look.requires_grad or var in ends:
             continue
@@ -203,6 +201,32 @@ def _require_as_now(
             raise session.error(
                 "a gradient is asked for that goes back through what the caller computed an argument of",
                 hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
+
+
+def _require_unwritten(
+    session: Session, starts: Roots, wanted: list[torch.Tensor], now: dict[Variable, TensorInfo]
+) -> None:
+    """Refuse a gradient by a tensor that goes through what it held before a write that autograd did not see: for
+    autograd both are the tensor."""
+    older: dict[Variable, Storage] = {}
+    for info in map(session.info, wanted):
+        storage = info.storage
+        if storage.value is not storage.first and not storage.in_graph:
+            values = (storage.first, storage.origin, *storage.written)
+            older |= {value: storage for value in values if value is not None and value is not storage.value}
+    if older:
+        goals = {session.read(one) for one in wanted}
+        direct = reached(session, [session.read(root) for root, _ in starts], {*now, *goals}).found
+        for var in direct:
+            if var in older and var not in goals:
+                raise _written_since(session, older[var])
+
+
+def _written_since(session: Session, storage: Storage) -> Exception:
+    name = f"'{storage.label}'" if storage.label else "a tensor"
+    return session.error(
+        f"a gradient is asked for that goes through {name} as it was before it was written in place",
+        hint="Ask for it before the write, or compute the loss anew after it.", code="D2S213")
 
 
 _MOST_WAYS = 64
