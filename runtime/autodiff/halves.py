@@ -7,6 +7,7 @@ inputs, the others also what they read of earlier stages (``runtime.autodiff.sta
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -183,6 +184,7 @@ class _Run:
         self.failure: Exception | None = None
         """What the forward half raised."""
         self.own = {id(argument) for argument in arguments}
+        self._memory: Counter[Any] | None = None
         self.seen: set[int] = set()
         """Results so far."""
         self.listed: set[tuple[int, bool]] = set()
@@ -202,6 +204,16 @@ class _Run:
         for index in halves.written:
             self.arguments[index] = arguments[index].detach().clone().requires_grad_(arguments[index].requires_grad)
         self.versions = _versions(self.arguments)
+
+    def is_alone(self, value: torch.Tensor) -> bool:
+        """Whether no argument and no other result shares memory with a result, which has all of its own in order."""
+        if not value.is_contiguous():
+            return False
+        if self._memory is None:
+            tensors = [*self.given, *_flat(self.values[: self.halves.derivative.results])]
+            self._memory = Counter(torch_internals.storage_identity(one) for one in {id(one): one for one in tensors
+                                   if isinstance(one, torch.Tensor) and one.layout is torch.strided}.values())
+        return self._memory[torch_internals.storage_identity(value)] == 1
 
     def given_out(self, value: Any, result: Any) -> Any:
         """The object that the caller gets for a value: ``result`` is what autograd made of it, None if nothing.
@@ -365,6 +377,8 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
             return value
         if id(value) in run.seen or (id(value) in run.own and id(value) not in given):
             value = value.detach()
+        elif value._is_view() and run.is_alone(value):  # of what nobody sees; autograd lets nobody write to a view
+            value = value.clone()
         run.seen.add(id(value))
         return value
 

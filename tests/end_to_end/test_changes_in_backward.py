@@ -333,3 +333,65 @@ def test_running_statistics_in_a_checkpoint():
     check(Normed(torch.nn.LayerNorm(3)), (x,))
     with torch.no_grad():
         check(Normed(torch.nn.BatchNorm1d(3)), (x,))
+
+
+# -- gradients that forward takes itself
+
+
+class Energy(Function):
+    """``forward`` takes a gradient under ``enable_grad``, and keeps it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            v = x.detach().requires_grad_()
+            (g,) = torch.autograd.grad((v**3).sum(), v)
+        ctx.save_for_backward(g)
+        return (x**3).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+class OnPaths(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            v = x.detach().requires_grad_()
+            o = (v**3).sum()
+            if v.sum() > 0:
+                o.backward()
+                g = v.grad
+            else:
+                g = v.detach()
+        ctx.save_for_backward(g)
+        return o.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+class InALoop(Function):
+    @staticmethod
+    def forward(ctx, x):
+        with torch.enable_grad():
+            v = x.detach().requires_grad_()
+            o = v
+            for _ in range(int((v > 0).sum())):
+                o = o * v
+            (g,) = torch.autograd.grad(o.sum(), v)
+        ctx.save_for_backward(g)
+        return o.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("cls", [Energy, OnPaths, InALoop])
+@pytest.mark.parametrize("needed", [True, False])
+def test_gradients_inside_forward(cls, needed):
+    check(lambda x: cls.apply(x).sum(), *[(torch.tensor(values, requires_grad=needed),) for values in (
+        (1.0, 2.0, -0.5), (-1.0, -2.0, -3.0))])  # fmt: skip

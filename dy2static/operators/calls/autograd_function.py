@@ -113,7 +113,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     memo(session).created[id(context)] = context
     operands: list[Operand] = [session.read(tensor) for tensor in inputs]
     before = session.storages.snapshot()
-    with session.open("custom_grad") as scope, torch.no_grad():
+    with session.open("custom_grad") as scope, session.outside.of_forward():
         inner = [_stand_in(session, tensor, scope) for tensor in inputs]
         stand_ins = iter(inner)
         given = [next(stand_ins) if isinstance(arg, torch.Tensor) else arg for arg in args]

@@ -39,6 +39,16 @@ class Outside(SessionPart):
         self.hooks = torch_internals.saved_tensor_hooks()
 
     @contextlib.contextmanager
+    def of_forward(self) -> Iterator[None]:
+        """What the ``forward`` of a ``torch.autograd.Function`` finds outside: no gradients."""
+        before, self.grad = self.grad, False
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.grad = before
+
+    @contextlib.contextmanager
     def of_backward(self) -> Iterator[None]:
         """What ``backward`` finds outside when it runs, later: its own autocast state, mostly none."""
         before = self.autocast, self.unknown_autocast
