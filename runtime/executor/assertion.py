@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
+from runtime.ops.assertion import CAUSE
 
 
 def exception(emitter: Emitter, name: str) -> str:
@@ -84,8 +85,15 @@ def emit_raise(emitter: Emitter, op: Operator) -> None:
     name = exception(emitter, op.attrs["exception"])
     args = [_held(emitter, op, str(position), arg) for position, arg in enumerate(op.args)]
     cls = emitter.namespace[name]
-    if isinstance(cls, type) and (op.kwargs or cls.__module__ != "builtins"):
-        fields = f"**{{{', '.join(f'{key!r}: {_held(emitter, op, key, value)}' for key, value in op.kwargs.items())}}}"
-        emitter.line(f"raise {emitter.bind(rebuilt, 'f')}({', '.join([name, *args, fields])})")
+    kept = {key: value for key, value in op.kwargs.items() if key != CAUSE}
+    if isinstance(cls, type) and (kept or cls.__module__ != "builtins"):
+        fields = f"**{{{', '.join(f'{key!r}: {_held(emitter, op, key, value)}' for key, value in kept.items())}}}"
+        made = f"{emitter.bind(rebuilt, 'f')}({', '.join([name, *args, fields])})"
     else:
-        emitter.line(f"raise {name}({', '.join(args)})")
+        made = f"{name}({', '.join(args)})"
+    cause = op.kwargs.get(CAUSE)
+    if isinstance(cause, (list, tuple)):
+        first = exception(emitter, str(cause[0]))
+        emitter.line(f"raise {made} from {first}({', '.join(map(emitter.operand, cause[1:]))})")
+    else:
+        emitter.line(f"raise {made} from None" if op.attrs.get("suppress") else f"raise {made}")

@@ -7,6 +7,10 @@ An exception is a builtin by its name, or the user's own by module and name (``"
 has as keywords are attributes that it gets. An object among them that is no constant of Programs is one that the caller
 knows by name; a file has its two texts, ``repr`` where it stands and ``str`` beside the name:
 
+``raise X from Y`` has the class and arguments of Y beside; ``suppress``: whether a context is not to be shown, as after
+``from None``. The context itself, what was being handled, is not kept.
+
+    raise("no convergence", __cause__=["KeyError", "tol"]) attrs {exception: "ValueError", suppress: True}
     raise("<Color.RED: 1>") attrs {exception: "KeyError", objects: {"0": ["object 1 paint.Color", "Color.RED"]}}
 """
 
@@ -19,6 +23,9 @@ from runtime.errors import ProgramError
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_args, check_attrs, check_blocks, check_no_kwargs, check_outputs
+
+CAUSE = "__cause__"
+"""The keyword with what an exception was raised from."""
 
 
 def exception_class(name: str) -> type[BaseException]:
@@ -55,8 +62,11 @@ def _verify_assert(op: Operator, fail: Fail) -> None:
 def _verify_raise(op: Operator, fail: Fail) -> None:
     check_outputs(op, fail, 0)
     check_blocks(op, fail, ())
-    check_attrs(op, fail, {"exception": (str,), "objects": (dict,)}, required=["exception"])
+    check_attrs(op, fail, {"exception": (str,), "objects": (dict,), "suppress": (bool,)}, required=["exception"])
     _verify_exception(op, fail)
+    cause = op.kwargs.get(CAUSE)
+    if CAUSE in op.kwargs and not (isinstance(cause, (list, tuple)) and cause and type(cause[0]) is str):
+        fail("kwargs", "the cause of an exception is a list of the name of its class and its arguments")
     for place, found in op.attrs.get("objects", {}).items():
         there = op.kwargs[place] if place in op.kwargs else dict(zip(map(str, range(len(op.args))), op.args)).get(place)
         texts = found if isinstance(found, (list, tuple)) else ()

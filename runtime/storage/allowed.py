@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from runtime.errors import StorageError
 from runtime.ir import Operator, Program, Variable
-from runtime.ops.assertion import exception_class
+from runtime.ops.assertion import CAUSE, exception_class
 from runtime.ops.registry import STRUCTURAL
 
 UNSAVED = {
@@ -88,6 +88,7 @@ def check_operators(program: Program, allow: Collection[str] = ()) -> None:
 def _check_exception(op: Operator) -> None:
     if op.name not in ("assert", "raise"):
         return
-    name = str(op.attrs.get("exception"))
-    if "." not in name and not issubclass(exception_class(name), Exception):
-        raise StorageError(f"{name} is no error that a saved Program may raise", location=op.location, code="D2S515")
+    cause = op.kwargs.get(CAUSE)
+    for name in (op.attrs.get("exception"), *(cause[:1] if isinstance(cause, (list, tuple)) else ())):
+        if "." not in str(name) and not issubclass(exception_class(str(name)), Exception):
+            raise StorageError(f"{name} is no error that a saved Program may raise", location=op.location, code="D2S515")

@@ -12,6 +12,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand
+from runtime.ops.assertion import CAUSE
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.unasked import module_name
@@ -64,13 +65,25 @@ def _emit_raise(session: Session, error: BaseException) -> None:
     session.emit(
         "raise",
         [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
-        {key: _argument(session, value, key, objects) for key, value in vars(error).items()},
+        {**{key: _argument(session, value, key, objects) for key, value in vars(error).items()},
+         **({} if error.__cause__ is None else {CAUSE: _cause(session, error.__cause__)})},
         attrs={
-            "exception": cls.__name__ if module_name(cls) == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+            "exception": _name(cls),
+            **({"suppress": True} if error.__suppress_context__ else {}),
             **({"objects": objects} if objects else {}),
         },
         location=source_places.error_place(error),
     )
+
+
+def _name(cls: type) -> str:
+    return cls.__name__ if module_name(cls) == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _cause(session: Session, error: BaseException) -> Operand:
+    """What another exception was raised from: its class, and its arguments."""
+    session.exceptions.raised_types[_name(type(error))] = type(error)
+    return [_name(type(error)), *(_shown(session, arg) if _plain(arg) else _text(repr, arg) for arg in error.args)]
 
 
 def _argument(session: Session, value: Any, place: str, objects: dict[str, Operand]) -> Operand:
