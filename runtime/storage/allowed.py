@@ -91,4 +91,5 @@ def _check_exception(op: Operator) -> None:
     cause = op.kwargs.get(CAUSE)
     for name in (op.attrs.get("exception"), *(cause[:1] if isinstance(cause, (list, tuple)) else ())):
         if "." not in str(name) and not issubclass(exception_class(str(name)), Exception):
-            raise StorageError(f"{name} is no error that a saved Program may raise", location=op.location, code="D2S515")
+            text = f"{name} is no error that a saved Program may raise"
+            raise StorageError(text, location=op.location, code="D2S515")
