@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
-    from runtime.recompute import recompute
+    from runtime.regions import recompute
     from runtime.serving import Predictor
     from runtime.static import (
         ClipGradByGlobalNorm,
@@ -41,7 +41,7 @@ PROJECT = "dy2static"
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
-    "Predictor": "runtime.serving", "recompute": "runtime.recompute",
+    "Predictor": "runtime.serving", "recompute": "runtime.regions",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated",
     "Limits": "runtime.executor.limits", "load_state": "runtime.translated", "save": "runtime.translated",

@@ -27,7 +27,7 @@ ARROWS: dict[str, set[str]] = {
     "runtime.ops": BASE,
     "runtime.tracer": BASE | {"runtime.ops"},
     "runtime.autodiff": BASE | {"runtime.ops", "runtime.passes", "runtime.tracer"},
-    "runtime.recompute": BASE | {"runtime.tracer"},
+    "runtime.regions": BASE | {"runtime.tracer"},
     "runtime.passes": BASE | {"runtime.ops"},
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.native": BASE | {"runtime.ops", "runtime.executor"},
