@@ -345,7 +345,8 @@ def _per_option(handler: Any) -> Any:
         _require_one_way(session, choice, args)
         same = [arg is choice or _is_same(arg, choice) for arg in args]  # given twice it is one value
         return distribute(session, choice, lambda option: apply(
-            session, tuple(option if one else arg for one, arg in zip(same, args)), kwargs))
+            session, tuple(option if one else iterators.taken_by_option(session, arg) for one, arg in zip(same, args)),
+            kwargs))
 
     return apply
 

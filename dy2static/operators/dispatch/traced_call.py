@@ -90,7 +90,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(f, Choice):
-        return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
+        return distribute(session, f, lambda option: traced_call(
+            session, option, tuple(iterators.for_option(session, arg) for arg in args),
+            {name: iterators.for_option(session, arg) for name, arg in kwargs.items()}))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
     if session.containers.has_growing and starred_call.holds_items(args) and not _is_partial(f):
@@ -232,6 +234,8 @@ def _is_of(owner: tuple[Any, ...], cls: type) -> bool:
 
 def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no Python function and has none for its calls."""
+    if not iterators.keeps(f):
+        iterators.note_given(session, args)
     with noted_draws(session), observed.observed(session, *args, *kwargs.values()):
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))

@@ -17,6 +17,7 @@ from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, changed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.iteration import iterators
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
 from dy2static.operators.iteration.one_of_several import items_chosen, place_of
@@ -70,7 +71,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         iter(iterable)  # raises what eager raises, or the located error for text
     if isinstance(iterable, NumpyArray):
         iterable = list(numpy_arrays.items(session, iterable))
-    unjournaled.require_own(session, iterable)
+    iterators.require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
@@ -313,7 +314,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         raise growing.refusal(session, "iteration outside a for loop")
     require_not_left(session, iterable)
     unjournaled.note_advanced(session, iterable)
-    unjournaled.require_own(session, iterable)
+    iterators.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         asked_methods.require_items(session, "a loop", [iterable])
