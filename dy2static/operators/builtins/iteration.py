@@ -31,7 +31,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
 from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order, in_users_order
-from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
+from dy2static.operators.iteration.traced_for import Counting, as_list, by_place, fold, iterate, next_item
 from dy2static.operators.provenance import chosen
 from dy2static.operators.shared.staging import (
     NO_NAMES,
@@ -236,12 +236,12 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if args:
             iterators.require_known(session, args[0])
         return next(*args, **kwargs)
-    try:
+    if len(args) < 2:
         return call(method, args[0])
+    try:
+        return next_item(session, args[0], method)
     except StopIteration:
-        if len(args) > 1:
-            return args[1]
-        raise
+        return args[1]
 
 
 def _container(kind: type) -> Any:
@@ -277,8 +277,9 @@ def _container(kind: type) -> Any:
 
 
 def _iterables(session: Session, args: tuple[Any, ...]) -> list[Any]:
-    """The arguments with users' ``__iter__`` converted."""
-    return [iterate(session, arg) if python_method(arg, "__iter__") is not None else arg for arg in args]
+    """The arguments with users' ``__iter__``, or ``__getitem__``, converted."""
+    return [iterate(session, arg) if python_method(arg, "__iter__") is not None or by_place(arg) is not None else arg
+            for arg in args]  # fmt: skip
 
 
 def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
