@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -115,9 +116,18 @@ def of_a_bool(x: torch.Tensor) -> Any:
     return list(itertools.islice(itertools.count(start), 2))
 
 
+def of_the_library(x: torch.Tensor) -> Any:
+    weights = [1, 1, 2] if x.sum() > 0 else None
+    return statistics.fmean(iter([1.0, 2.0, 4.0]), weights)
+
+
+def cut(x: torch.Tensor) -> Any:
+    return list(itertools.islice(iter([1, 2, 3]), 1 if x.sum() > 0 else None))
+
+
 @pytest.mark.parametrize("function", [
-    counted, in_comprehensions, mapped, repeated, of_containers, looped, to_containers, joined, to_functions,
-    to_classes, updated, of_sets, searched, of_a_bool,
+    of_the_library, cut, counted, in_comprehensions, mapped, repeated, of_containers, looped, to_containers, joined,
+    to_functions, to_classes, updated, of_sets, searched, of_a_bool,
 ], ids=lambda function: function.__name__)  # fmt: skip
 def test_each_value_takes_the_same_items(function: Callable[..., Any]) -> None:
     check(function, *CALLS)

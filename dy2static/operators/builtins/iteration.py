@@ -33,6 +33,7 @@ from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order, in_users_order
 from dy2static.operators.iteration.traced_for import Counting, as_list, by_place, fold, iterate, next_item
 from dy2static.operators.provenance import chosen
+from dy2static.operators.provenance.iterators_apart import taken_by_option
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -346,7 +347,7 @@ def _per_option(handler: Any) -> Any:
         _require_one_way(session, choice, args)
         same = [arg is choice or _is_same(arg, choice) for arg in args]  # given twice it is one value
         return distribute(session, choice, lambda option: apply(
-            session, tuple(option if one else iterators.taken_by_option(session, arg) for one, arg in zip(same, args)),
+            session, tuple(option if one else taken_by_option(session, arg) for one, arg in zip(same, args)),
             kwargs))
 
     return apply

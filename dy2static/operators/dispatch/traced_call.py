@@ -40,6 +40,7 @@ from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition, note_method
 from dy2static.operators.provenance.host_random import noted_draws
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
@@ -91,8 +92,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(
-            session, option, tuple(iterators.for_option(session, arg) for arg in args),
-            {name: iterators.for_option(session, arg) for name, arg in kwargs.items()}))
+            session, option, tuple(for_option(session, arg) for arg in args),
+            {name: for_option(session, arg) for name, arg in kwargs.items()}))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
     if session.containers.has_growing and starred_call.holds_items(args) and not _is_partial(f):

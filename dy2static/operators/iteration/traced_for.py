@@ -73,7 +73,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         iter(iterable)  # raises what eager raises, or the located error for text
     if isinstance(iterable, NumpyArray):
         iterable = list(numpy_arrays.items(session, iterable))
-    iterators.require_own(session, iterable)
+    (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
@@ -261,7 +261,7 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
     taken = done = 0
     gradients = session.graph.gradients_asked
     gone_over = GoneOver(iterable, alone or test is None)
-    iterator = iterate(session, iterable)
+    iterator = iterate(session, iterable, alone)
     while True:
         rest_by_position = gone_over.rest(session)
         if rest_by_position is not None:
@@ -304,8 +304,8 @@ def _is_old(session: Session, container: Any) -> bool:
     return id(container) in session.objects.externals and Place("content", container) not in session.journal.frames[0]
 
 
-def iterate(session: Session, iterable: Any) -> Iterator[Any]:
-    """``iter(iterable)``; the special methods of users' classes are converted."""
+def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[Any]:
+    """``iter(iterable)``; the special methods of users' classes are converted. ``alone``: nothing else holds it."""
     if isinstance(iterable, NumpyArray):
         return numpy_arrays.items(session, iterable)
     if isinstance(iterable, torch.Tensor):
@@ -316,7 +316,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         raise growing.refusal(session, "iteration outside a for loop")
     require_not_left(session, iterable)
     unjournaled.note_advanced(session, iterable)
-    iterators.require_own(session, iterable)
+    (unjournaled if alone else iterators).require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None and (place := by_place(iterable)) is not None:
         return _ByPlace(session, iterable, place)

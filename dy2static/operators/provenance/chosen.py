@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.provenance.iterators_apart import for_option, taken_by_option
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
@@ -77,7 +78,13 @@ def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     looked, rebuilt = _parts(look, args, kwargs)
     if held_choice(looked) is None:
         return run(*rebuilt(looked)) if taken else run(args, kwargs)
-    return spread(session, looked, lambda given: run(*rebuilt(given)))
+    apart = taken_by_option if look in (_ALL, _WHOLE) else for_option
+
+    def once(given: list[Any]) -> Any:
+        now, named = rebuilt(given)
+        return run(tuple(apart(session, one) for one in now), named)
+
+    return spread(session, looked, once if taken else lambda given: run(*rebuilt(given)))
 
 
 def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
@@ -82,7 +83,7 @@ def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
 def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if isinstance(target, Choice):
         return distribute(session, target, lambda option: _traced(
-            session, op, option, iterators.for_option(session, value)), itself=True)
+            session, op, option, for_option(session, value)), itself=True)
     if is_container(target):
         value = opened(value)
     if isinstance(value, Choice):
@@ -101,7 +102,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
             return result
     inside = several(target)
     if inside is not None:
-        distribute(session, inside, lambda option: _change(session, op, option, iterators.for_option(session, value)))
+        distribute(session, inside, lambda option: _change(session, op, option, for_option(session, value)))
         return target
     if op == "*=" and isinstance(target, (list, deque)):
         value = user_methods.as_number(session, value, "__index__") if not hasattr(type(value), "__rmul__") else value

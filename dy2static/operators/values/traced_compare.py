@@ -16,6 +16,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import namespace_owner, note_space_read, require_original
 from dy2static.operators.shared import asked_methods
@@ -61,7 +62,7 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
     value = containers.opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(
-            session, iterators.for_option(session, container), option, own=own))
+            session, for_option(session, container), option, own=own))
     if isinstance(container, _HASHING) and held_choice(value) is not None:
         return spread(session, value, lambda given: contains(session, container, given, own=own))
     if method is not None:
