@@ -31,8 +31,9 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
 from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order, in_users_order
-from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
+from dy2static.operators.iteration.traced_for import Counting, as_list, by_place, fold, iterate, next_item
 from dy2static.operators.provenance import chosen
+from dy2static.operators.provenance.iterators_apart import taken_by_option
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -236,12 +237,12 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if args:
             iterators.require_known(session, args[0])
         return next(*args, **kwargs)
-    try:
+    if len(args) < 2:
         return call(method, args[0])
+    try:
+        return next_item(session, args[0], method)
     except StopIteration:
-        if len(args) > 1:
-            return args[1]
-        raise
+        return args[1]
 
 
 def _container(kind: type) -> Any:
@@ -277,8 +278,9 @@ def _container(kind: type) -> Any:
 
 
 def _iterables(session: Session, args: tuple[Any, ...]) -> list[Any]:
-    """The arguments with users' ``__iter__`` converted."""
-    return [iterate(session, arg) if python_method(arg, "__iter__") is not None else arg for arg in args]
+    """The arguments with users' ``__iter__``, or ``__getitem__``, converted."""
+    return [iterate(session, arg) if python_method(arg, "__iter__") is not None or by_place(arg) is not None else arg
+            for arg in args]  # fmt: skip
 
 
 def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -345,7 +347,8 @@ def _per_option(handler: Any) -> Any:
         _require_one_way(session, choice, args)
         same = [arg is choice or _is_same(arg, choice) for arg in args]  # given twice it is one value
         return distribute(session, choice, lambda option: apply(
-            session, tuple(option if one else arg for one, arg in zip(same, args)), kwargs))
+            session, tuple(option if one else taken_by_option(session, arg) for one, arg in zip(same, args)),
+            kwargs))
 
     return apply
 

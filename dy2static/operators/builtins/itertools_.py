@@ -230,9 +230,13 @@ def _batched(session: Session, iterable: Any, n: Any) -> Any:
 def _count(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``itertools.count``, which makes an int of a bool where the step is 1."""
     given = dict(zip(("start", "step"), args)) | kwargs
-    if isinstance(given.get("start"), StagedBool) and type(given.get("step", 1)) in (
-            int, bool) and given.get("step", 1) == 1:
-        given["start"] = session.scalar("int", given["start"])
+    start, step = given.get("start"), given.get("step", 1)
+    if type(step) in (int, bool) and step == 1:
+        if isinstance(start, StagedBool):
+            given["start"] = session.scalar("int", start)
+        elif isinstance(start, Choice):
+            given["start"] = distribute(session, start, lambda one: int(one) if isinstance(one, bool) else (
+                session.scalar("int", one) if isinstance(one, StagedBool) else one))
     return chosen.per_option(session, itertools.count, (), given, lambda args, named: chosen.foreign(
         session, itertools.count, args, named))
 

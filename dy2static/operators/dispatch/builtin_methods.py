@@ -128,6 +128,8 @@ def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], k
 def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     owner: Any = unasked(f, "__self__")
     name = f.__name__
+    if not iterators.keeps(f):
+        iterators.note_given(session, args)  # it may be done for each of several values
     if name == "_make_subclass" and args:
         require_plain(session, args[0])
     if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup

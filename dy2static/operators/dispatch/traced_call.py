@@ -40,6 +40,7 @@ from dy2static.operators.iteration import generator_functions, iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition, note_method
 from dy2static.operators.provenance.host_random import noted_draws
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
@@ -90,7 +91,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(f, Choice):
-        return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
+        return distribute(session, f, lambda option: traced_call(
+            session, option, tuple(for_option(session, arg) for arg in args),
+            {name: for_option(session, arg) for name, arg in kwargs.items()}))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
     if session.containers.has_growing and starred_call.holds_items(args) and not _is_partial(f):
@@ -235,6 +238,8 @@ def _is_of(owner: tuple[Any, ...], cls: type) -> bool:
 
 def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no Python function and has none for its calls."""
+    if not iterators.keeps(f):
+        iterators.note_given(session, args)
     with noted_draws(session), observed.observed(session, *args, *kwargs.values()):
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))

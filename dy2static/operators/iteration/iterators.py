@@ -48,7 +48,23 @@ def note_given(session: Session, args: tuple[Any, ...]) -> None:
     for arg in args:
         require_not_left(session, arg)
         unjournaled.note_advanced(session, arg)
-        unjournaled.require_own(session, arg)
+        require_own(session, arg)
+
+
+def require_own(session: Session, value: Any) -> None:
+    """Refuse to advance an iterator that is older than the path being traced, whoever has it.
+
+    No variable has the one of ``s.join(iter(rows))``, but each path does that ``s`` may come from.
+
+    Raises:
+        TraceError: D2S266.
+    """
+    unjournaled.require_own(session, value)
+    frames = session.journal.frames
+    if len(frames) > 1 and hasattr(type(value), "__next__"):
+        made = made_on(session, value)
+        if made is not frames[-1] and any(made is frame for frame in frames):
+            raise unjournaled.advanced(session)
 
 
 def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:

@@ -6,8 +6,10 @@ go on (a ``break`` under a tensor) is staged, each further item runs only "while
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, changed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.iteration import iterators
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
 from dy2static.operators.iteration.one_of_several import items_chosen, place_of
@@ -26,7 +29,7 @@ from dy2static.operators.shared.loop_limits import LoopOptions, count, region, r
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
 from runtime.errors import Dy2StaticError
-from runtime.tracer.ambient import contents
+from runtime.tracer.ambient import catching, contents
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -70,7 +73,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         iter(iterable)  # raises what eager raises, or the located error for text
     if isinstance(iterable, NumpyArray):
         iterable = list(numpy_arrays.items(session, iterable))
-    unjournaled.require_own(session, iterable)
+    (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
@@ -258,7 +261,7 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
     taken = done = 0
     gradients = session.graph.gradients_asked
     gone_over = GoneOver(iterable, alone or test is None)
-    iterator = iterate(session, iterable)
+    iterator = iterate(session, iterable, alone)
     while True:
         rest_by_position = gone_over.rest(session)
         if rest_by_position is not None:
@@ -301,8 +304,8 @@ def _is_old(session: Session, container: Any) -> bool:
     return id(container) in session.objects.externals and Place("content", container) not in session.journal.frames[0]
 
 
-def iterate(session: Session, iterable: Any) -> Iterator[Any]:
-    """``iter(iterable)``; the special methods of users' classes are converted."""
+def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[Any]:
+    """``iter(iterable)``; the special methods of users' classes are converted. ``alone``: nothing else holds it."""
     if isinstance(iterable, NumpyArray):
         return numpy_arrays.items(session, iterable)
     if isinstance(iterable, torch.Tensor):
@@ -313,21 +316,62 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         raise growing.refusal(session, "iteration outside a for loop")
     require_not_left(session, iterable)
     unjournaled.note_advanced(session, iterable)
-    unjournaled.require_own(session, iterable)
+    (unjournaled if alone else iterators).require_own(session, iterable)
     method = python_method(iterable, "__iter__")
+    if method is None and (place := by_place(iterable)) is not None:
+        return _ByPlace(session, iterable, place)
     if method is None or home_of(method.__code__.co_filename):
         asked_methods.require_items(session, "a loop", [iterable])
         return iter(iterable)
     found = call(method, iterable)
     if isinstance(found, Choice):
         raise session.restart(Findings(choosing=frozenset({place_of(method)})))
-    return _Converted(found)
+    return _Converted(session, found)
+
+
+def by_place(value: Any) -> types.FunctionType | None:
+    """The user's ``__getitem__`` of an object that has no ``__iter__``: its items are asked for one after another."""
+    if hasattr(type(value), "__iter__") or isinstance(value, (torch.nn.Module, Staged)):
+        return None
+    method = python_method(value, "__getitem__")
+    return None if method is None or home_of(method.__code__.co_filename) else method
+
+
+@contextlib.contextmanager
+def _end_is_known(session: Session, method: str, error: type[BaseException]) -> Iterator[None]:
+    """While an item is asked for: a user's method may say on some paths only that there is none, which is refused."""
+    session.exceptions.catching.append(catching.LastItem(method, error))
+    try:
+        yield
+    finally:
+        session.exceptions.catching.pop()
+
+
+class _ByPlace:
+    """The items of an object of a class with a ``__getitem__`` of the user's, which is converted."""
+
+    def __init__(self, session: Session, owner: Any, method: types.FunctionType) -> None:
+        self._session, self._owner, self._method = session, owner, method
+        self._places: Iterator[int] = itertools.count()
+
+    def __iter__(self) -> _ByPlace:
+        return self
+
+    def __next__(self) -> Any:
+        place = next(self._places)
+        try:
+            with _end_is_known(self._session, "__getitem__", IndexError):
+                return call(self._method, self._owner, place)
+        except (IndexError, StopIteration):
+            self._places = iter(())
+            raise StopIteration from None
 
 
 class _Converted:
     """An iterator whose ``__next__`` is converted."""
 
-    def __init__(self, iterator: Any) -> None:
+    def __init__(self, session: Session, iterator: Any) -> None:
+        self._session = session
         self.iterator = iterator
 
     def __iter__(self) -> _Converted:
@@ -337,7 +381,17 @@ class _Converted:
         method = python_method(self.iterator, "__next__")
         if method is None:
             return theirs(next, self.iterator)
-        return call(method, self.iterator)
+        return next_item(self._session, self.iterator, method)
+
+
+def next_item(session: Session, iterator: Any, method: types.FunctionType) -> Any:
+    """What a user's ``__next__`` gives to what handles its StopIteration.
+
+    Raises:
+        TraceError: D2S266, only the run knows whether it raises that.
+    """
+    with _end_is_known(session, "__next__", StopIteration):
+        return call(method, iterator)
 
 
 def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.provenance.iterators_apart import for_option, taken_by_option
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
@@ -70,13 +71,20 @@ def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if session.containers.has_contents and look is not _NOTHING:  # what it keeps stays what it is
         only = look[1] + len(args) if look[1] < 0 else look[1]
         args = tuple(opened(arg) if look[0] not in _OF_ONE or index == only else arg for index, arg in enumerate(args))
+    taken = any(hasattr(type(arg), "__next__") for arg in args)  # a look at the items takes them
     pairs = any(isinstance(arg, (zip, enumerate)) for arg in args)
     if not pairs and not any_staged(args) and not any_staged(kwargs.values()):
         return run(args, kwargs)
     looked, rebuilt = _parts(look, args, kwargs)
     if held_choice(looked) is None:
-        return run(*rebuilt(looked)) if pairs else run(args, kwargs)
-    return spread(session, looked, lambda given: run(*rebuilt(given)))
+        return run(*rebuilt(looked)) if taken else run(args, kwargs)
+    apart = taken_by_option if look in (_ALL, _WHOLE) else for_option
+
+    def once(given: list[Any]) -> Any:
+        now, named = rebuilt(given)
+        return run(tuple(apart(session, one) for one in now), named)
+
+    return spread(session, looked, once if taken else lambda given: run(*rebuilt(given)))
 
 
 def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -18,7 +18,9 @@ from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
@@ -80,7 +82,8 @@ def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
 
 def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if isinstance(target, Choice):
-        return distribute(session, target, lambda option: _traced(session, op, option, value), itself=True)
+        return distribute(session, target, lambda option: _traced(
+            session, op, option, for_option(session, value)), itself=True)
     if is_container(target):
         value = opened(value)
     if isinstance(value, Choice):
@@ -99,7 +102,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
             return result
     inside = several(target)
     if inside is not None:
-        distribute(session, inside, lambda option: _change(session, op, option, value))
+        distribute(session, inside, lambda option: _change(session, op, option, for_option(session, value)))
         return target
     if op == "*=" and isinstance(target, (list, deque)):
         value = user_methods.as_number(session, value, "__index__") if not hasattr(type(value), "__rmul__") else value
@@ -122,6 +125,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return _IN_PLACE[op](target, value)
     if isinstance(target, torch.nn.Module):
         made_inside.require_made_inside(session, target)
+    iterators.require_own(session, value)
     noted = isinstance(target, (list, dict, set, deque))
     if noted:
         session.journal.note_content(target)

@@ -13,8 +13,10 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import namespace_owner, note_space_read, require_original
 from dy2static.operators.shared import asked_methods
@@ -59,13 +61,14 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
             return distribute(session, container, lambda option: contains(session, option, value, own=own))
     value = containers.opened(value)
     if isinstance(value, Choice):
-        return distribute(session, value, lambda option: contains(session, container, option, own=own))
+        return distribute(session, value, lambda option: contains(
+            session, for_option(session, container), option, own=own))
     if isinstance(container, _HASHING) and held_choice(value) is not None:
         return spread(session, value, lambda given: contains(session, container, given, own=own))
     if method is not None:
         unjournaled.require_own(session, container)
         return truth_of(session, call(method, container, value))
-    unjournaled.require_own(session, container)
+    iterators.require_own(session, container)
     value = own_key(session, container, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)

@@ -21,6 +21,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.provenance.environment import WatchedEnvironment
+from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.observed import done, observed
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -292,7 +293,9 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         return
     obj = _opened(obj, "__setitem__", own)
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: write(session, option, key, value, own=own), itself=True)
+        distribute(session, obj, lambda option: write(
+            session, option, key, for_option(session, value) if isinstance(key, slice) else value, own=own),
+            itself=True)
         return
     if held_choice(key) is not None:
         spread(session, key, lambda given: write(session, obj, given, value, own=own))

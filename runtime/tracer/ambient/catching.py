@@ -133,7 +133,7 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
     divided = False
     if name.startswith("aten."):
         if not _is_in_range(session, name, args):
-            _require(session, lambda caught: _of_aten(name, caught))
+            _require(session, lambda caught: _of_aten(name, caught), last_items=False)
         return
     if name in ("raise", "assert"):
         exception = str(attrs.get("exception", ""))
@@ -195,6 +195,8 @@ def handlers(session: Session) -> str:
     """
     names = []
     for types in reversed(session.exceptions.catching):
+        if isinstance(types, LastItem):
+            continue
         for caught, passes in _handlers(types()):
             name = caught.__name__ if isinstance(caught, type) else ""
             if name and getattr(builtins, name, None) is caught:
@@ -222,6 +224,20 @@ class Passed:
     types: Any
 
 
+@dataclass(frozen=True)
+class LastItem:
+    """A handler of Python's own: where a loop, or what takes items, learns of a user's method that there are no more.
+
+    Operators that may raise the same by themselves are taken not to: they stand around code that has no such fear.
+    """
+
+    method: str
+    types: type[BaseException]
+
+    def __call__(self) -> Any:
+        return self.types
+
+
 def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
     """The exception types that the clauses of a ``try`` name, in order, and whether theirs only raises again."""
     if isinstance(caught, Passed):
@@ -233,14 +249,24 @@ def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
         yield caught, passes
 
 
-def _require(session: Session, error_for: Callable[[Any], type[BaseException] | None]) -> None:
+def _require(
+    session: Session, error_for: Callable[[Any], type[BaseException] | None], last_items: bool = True
+) -> None:
+    """``last_items``: those handlers count."""
     for types in session.exceptions.catching:
+        if isinstance(types, LastItem) and not last_items:
+            continue
         for caught, passes in _handlers(types()):
             error = error_for(caught)
             if error is None or not isinstance(caught, type) or not issubclass(error, caught):
                 continue
             if passes:
                 break
+            if isinstance(types, LastItem):
+                raise session.error(
+                    f"whether {types.method} raises {error.__name__}, and there is another item, is only known while "
+                    "the Program runs",
+                    hint="Write a generator with a while loop, or loop over a range.", code="D2S266")
             raise session.error(
                 f"whether this raises {error.__name__} is only known while the Program runs, where the except "
                 f"{caught.__name__} around it cannot catch it",

@@ -25,32 +25,8 @@ def with_items(
         made = [session.emit("array.fill", [like, None], types=[ArrayType(type_)])[0]
                 for type_ in types_of(session, item)]  # fmt: skip
         return Growing(tuple(made), item, grown.alias_set)
-    if not isinstance(item, structure.Options):
-        source, columns_of_it = grown.item, list(grown.variables)
-        if isinstance(source, structure.Options) and len(source.options) == 1:
-            source, columns_of_it = source.options[0], columns_of_it[1:]
-        return Growing(tuple(_columns(session, grown, source, item, columns_of_it)), item, grown.alias_set)
-    if isinstance(grown.item, structure.Options):
-        selector, rest = grown.variables[0], list(grown.variables[1:])
-        targets = [_place_of(session, option, item, context) for option in grown.item.options]
-        columns = [[rest.pop(0) for _ in range(structure.width(option))] for option in grown.item.options]
-        if targets != list(range(len(targets))):
-            (selector,) = session.emit("array.lookup", [selector, targets])
-    else:
-        targets, columns = [_place_of(session, grown.item, item, context)], [list(grown.variables)]
-        (selector,) = session.emit("array.fill", [like, targets[0]])
-    if len(set(targets)) < len(targets):
-        raise differ(session)
-    sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
-    variables = [selector]
-    for index, option in enumerate(item.options):
-        if index in targets:
-            number = targets.index(index)
-            variables += _columns(session, grown, sources[number], option, columns[number])
-        else:
-            for type_ in types_of(session, option):
-                variables += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
-    return Growing(tuple(variables), item, grown.alias_set)
+    made = _columns(session, grown, grown.item, item, list(grown.variables), context)
+    return Growing(tuple(made), item, grown.alias_set)
 
 
 def _is_nothing(item: structure.Structure) -> bool:
@@ -59,20 +35,26 @@ def _is_nothing(item: structure.Structure) -> bool:
 
 
 def _columns(
-    session: Session, grown: Growing, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
-) -> list[Variable]:
-    """The arrays that carry the items of a list in a wider structure: items of one length become lists that grow.
+    session: Session, grown: Growing, item: structure.Structure, wider: structure.Structure, columns: list[Variable],
+    context: structure.JoinContext,
+) -> list[Variable]:  # fmt: skip
+    """The arrays that carry the items of a list, or a part of them, in a wider structure: items of one length become
+    lists that grow, and which of several a part is counts among the wider ones.
 
     Raises:
         TraceError: D2S251, where they would have to be told apart.
     """
+    if isinstance(wider, structure.Options):
+        return _chosen(session, grown, item, wider, columns, context)
+    if isinstance(item, structure.Options) and len(item.options) == 1:
+        item, columns = item.options[0], columns[1:]
     if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
         wider.alias_set.merge(grown.alias_set)
         rest = list(columns)
         parts: list[list[Variable]] = []
         for part in item.items:
             mine = [rest.pop(0) for _ in range(structure.width(part))]
-            parts.append(_columns(session, grown, part, wider.item, mine))
+            parts.append(_columns(session, grown, part, wider.item, mine, context))
         made: list[Variable] = []
         for position, type_ in enumerate(types_of(session, wider.item)):
             given: list[Operand] = [grown.variables[0], [part[position] for part in parts]]
@@ -86,11 +68,63 @@ def _columns(
         rest, made = list(columns), []
         for inner, outer in zip(item.items, wider.items):
             mine = [rest.pop(0) for _ in range(structure.width(inner))]
-            made += _columns(session, grown, inner, outer, mine)
+            made += _columns(session, grown, inner, outer, mine, context)
         return made
-    if types_of(session, wider) != types_of(session, item):
+    if not _is_carried_alike(session, item, wider):
         raise differ(session)
     return columns
+
+
+def _chosen(
+    session: Session, grown: Growing, item: structure.Structure, wider: structure.Options, columns: list[Variable],
+    context: structure.JoinContext,
+) -> list[Variable]:  # fmt: skip
+    """The arrays that carry what is one of several, or one of more from now on.
+
+    Raises:
+        TraceError: D2S251, where two of them would have to share an array.
+    """
+    like = grown.variables[0]
+    sources = item.options if isinstance(item, structure.Options) else (item,)
+    targets = [_place_of(session, option, wider, context) for option in sources]
+    rest = list(columns)
+    if not isinstance(item, structure.Options):
+        (selector,) = session.emit("array.fill", [like, targets[0]])
+    else:
+        selector = rest.pop(0)
+        if targets != list(range(len(targets))):
+            (selector,) = session.emit("array.lookup", [selector, targets])
+    shared = {target for target in targets if targets.count(target) > 1}
+    if any(structure.width(wider.options[target]) for target in shared):
+        raise differ(session)
+    of_sources = [[rest.pop(0) for _ in range(structure.width(option))] for option in sources]
+    made = [selector]
+    for index, option in enumerate(wider.options):
+        if index in targets:
+            number = targets.index(index)
+            made += _columns(session, grown, sources[number], option, of_sources[number], context)
+        else:
+            for type_ in types_of(session, option):
+                made += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
+    return made
+
+
+def _is_carried_alike(session: Session, item: structure.Structure, wider: structure.Structure) -> bool:
+    """Whether the Variables that carry the one say the same for the other: which of several as well."""
+    if types_of(session, item) != types_of(session, wider):
+        return False
+    if isinstance(item, structure.Options) or isinstance(wider, structure.Options):
+        if not (isinstance(item, structure.Options) and isinstance(wider, structure.Options)):
+            return False
+        pairs = list(zip(item.options, wider.options))
+        return all(_place_of(session, option, wider, PLAIN) == place for place, option in enumerate(item.options)) and (
+            all(_is_carried_alike(session, *pair) for pair in pairs))
+    if isinstance(item, structure.Array) and isinstance(wider, structure.Array):
+        return _is_carried_alike(session, item.item, wider.item)
+    kinds = structure.Sequence, structure.Fields
+    if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
+        return all(_is_carried_alike(session, *pair) for pair in zip(item.items, wider.items))
+    return True
 
 
 def _wider_rows(
@@ -101,12 +135,11 @@ def _wider_rows(
     Raises:
         TraceError: D2S251, where they would have to be told apart.
     """
-    old, new = types_of(session, item), types_of(session, wider)
     if _is_nothing(item) and not _is_nothing(wider):
-        rows = ([session.emit("array.fill", [columns[0], []], types=[ArrayType(ArrayType(t))])[0] for t in new])
-        return rows
+        return [session.emit("array.fill", [columns[0], []], types=[ArrayType(ArrayType(type_))])[0]
+                for type_ in types_of(session, wider)]  # fmt: skip
     if not isinstance(wider, structure.Options):
-        if old != new:
+        if not _is_carried_alike(session, item, wider):
             raise differ(session)
         return columns
     sources = item.options if isinstance(item, structure.Options) else (item,)
@@ -124,7 +157,7 @@ def _wider_rows(
         )
     made: dict[int, list[Variable]] = {}
     for option, place in zip(sources, places):
-        if types_of(session, option) != types_of(session, wider.options[place]):
+        if not _is_carried_alike(session, option, wider.options[place]):
             raise differ(session)
         made[place] = [rest.pop(0) for _ in range(structure.width(option))]
     found = [selectors]
