@@ -113,3 +113,32 @@ def test_a_tensor_that_is_no_key() -> None:
     for function in (f, to_static(f)):
         with pytest.raises(KeyError):
             function(torch.ones(2))
+
+
+NESTED: list[Callable[[Any], Any]] = [
+    lambda l: torch.tensor([l]), lambda l: torch.tensor([l, l]), lambda l: torch.tensor((l,)),
+    lambda l: torch.as_tensor([l]).dtype, lambda l: torch.tensor([l[:1]]), lambda l: torch.tensor([[l]]),
+    lambda l: torch.tensor([l], dtype=torch.int64), lambda l: torch.tensor([l]) + 1,
+    lambda l: (torch.tensor([l]).sum(), torch.asarray([l, l]).shape),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("nested", range(len(NESTED)))
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_lists_inside_that_may_be_empty(nested: int, kind: Any) -> None:
+    make = NESTED[nested]
+
+    def f(x: torch.Tensor) -> Any:
+        return make([kind(i) for i in range(int((x > 0).sum()))])
+
+    for grad in (True, False):
+        check(f, *((torch.tensor(values, requires_grad=grad),) for values in (
+            [1.0, 2.0, 3.0], [-1.0, 2.0, -1.0], [-1.0, -1.0, -1.0])), paths=("program",))  # fmt: skip
+
+
+def test_lists_of_lists_that_may_be_empty() -> None:
+    def f(x: torch.Tensor) -> Any:
+        n = int((x > 0).sum())
+        return torch.tensor([[j for j in range(n)] for i in range(2)]), x
+
+    check(f, *((torch.tensor(values),) for values in ([1.0, 2.0, 3.0], [-1.0, -1.0, -1.0])))

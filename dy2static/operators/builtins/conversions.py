@@ -11,12 +11,14 @@ from dy2static.operators.calls import growing, staged_arguments
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedStr
+from runtime.tracer.values import array
 
 
 def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,7 +47,14 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")
         dtype = options.get("dtype") or _common_dtype(session, data)
-        result = _build(session, data, dtype, options.get("device"), options.get("dtype") is not None)
+        device, given = options.get("device"), options.get("dtype") is not None
+        inner = None if given or dtype == torch.get_default_dtype() else _inner_grown(data)
+        if inner is None:
+            result = _build(session, data, dtype, device, given)
+        else:  # without items another dtype
+            result = if_expr(array.length(session, inner) == 0,
+                             lambda: _build(session, data, torch.get_default_dtype(), device).detach(),
+                             lambda: _build(session, data, dtype, device).detach())  # fmt: skip
         if isinstance(result, Choice):  # without items another dtype
             return result
         return result.detach() if isinstance(data, (list, tuple)) and (_holds_tensors(data) or _has_grown(data)) \
@@ -61,6 +70,14 @@ def _holds_values(data: Any) -> bool:
 def _has_grown(data: Any) -> bool:
     """Whether a list is inside, or is it, whose length is only known while the Program runs."""
     return any(isinstance(one, (list, tuple)) and growing.is_growing(one) for one in walk([data], _items, _DEEPEST))
+
+
+def _inner_grown(data: Any) -> Any:
+    """The first list inside, on any level, whose length is only known while the Program runs; the lists of a level are
+    as long as each other."""
+    if growing.is_growing(data) or not isinstance(data, (list, tuple)):
+        return None
+    return next((one for one in walk([data], _items, _DEEPEST) if growing.is_growing(one)), None)
 
 
 def _holds_tensors(data: Any) -> bool:
