@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy
 import torch
 
 from dy2static.operators.calls import boundary, growing, numpy_arrays
@@ -92,7 +93,7 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     if method is not None:
         return call(method, obj, key)
     key = _bounds(session, key)
-    if isinstance(obj, NumpyArray):
+    if isinstance(obj, NumpyArray) or isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         return numpy_arrays.item(session, obj, key)
     key = numpy_arrays.as_key(session, obj, key)
     if isinstance(obj, torch.Tensor):
@@ -307,6 +308,9 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
+    if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+        raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
+                            code="D2S213", hint="Use np.where, or write a tensor.")
     if isinstance(obj, NumpyArray):
         raise session.error("an item of a NumPy array that is only known while the Program runs is written",
                             code="D2S213", hint="Use np.where, or write the tensor.")
