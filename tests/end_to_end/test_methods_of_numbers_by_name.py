@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -84,6 +87,8 @@ USES: list[Callable[[Any], Any]] = [
     lambda x: (3).__add__(above(x) * 1.5) is NotImplemented,
     lambda x: (3).__add__(2 if x.sum() > 0 else 5),
     lambda x: (3).__add__(2 if x.sum() > 0 else above(x)),
+    lambda x: timedelta(1).__eq__(above(x)) is NotImplemented,
+    lambda x: [1].__eq__(above(x)) is NotImplemented,
     lambda x: object.__lt__(1, above(x)) is NotImplemented,
 ]
 
@@ -112,7 +117,9 @@ def test_in_a_loop() -> None:
 
 REFUSED: list[Callable[[Any], Any]] = [
     lambda x: object.__eq__(1, above(x)), lambda x: (1 + 2j).__add__(above(x)), lambda x: "a".__mul__(above(x)),
-    lambda x: "%d".__mod__(above(x)),
+    lambda x: "%d".__mod__(above(x)), lambda x: Fraction(1, 2).__add__(above(x)),
+    lambda x: Fraction.__eq__(Fraction(3), above(x)), lambda x: Decimal(3).__eq__(above(x)),
+    lambda x: Decimal.__radd__(Decimal(3), above(x)), lambda x: timedelta(1).__mul__(above(x)),
 ]  # fmt: skip
 
 

@@ -14,7 +14,10 @@ from typing import Any
 
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.provenance import chosen
+from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged
+from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.numbers import scalars
 
 _COMPARING: dict[str, Callable[[Any, Any], Any]] = {
     f"__{name}__": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
@@ -48,6 +51,21 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if len(of_class) != 1 and not (name in ("__pow__", "__rpow__") and len(of_class) == 2):
         return NOT_DONE
     return chosen.per_option(session, f, args, kwargs, lambda given, _: _done(session, f, given))
+
+
+def require_known(session: Session, f: Any, args: tuple[Any, ...]) -> None:
+    """Refuse what a library's method did not know: it said NotImplemented (``Fraction(1, 2).__add__(n)``).
+
+    Raises:
+        TraceError: D2S210.
+    """
+    if isinstance(f, types.FunctionType) and not home_of(f.__code__.co_filename):
+        return
+    owner, given = (args[0], args[1:]) if args and not hasattr(f, "__self__") else (unasked(f, "__self__"), args)
+    name = str(unasked(f, "__name__", "")).strip("_")
+    if any(isinstance(one, Staged) and one.kind != "str" for one in given) and (
+            scalars.computes_with_numbers(name, owner)):  # fmt: skip
+        raise chosen.refusal(session, f)
 
 
 def _is_bound(f: Any) -> bool:
@@ -129,4 +147,4 @@ NOT_DONE = object()
 _OF_TEXT = frozenset({*_COMPARING, "__add__"})
 _ALL = frozenset({*_COMPARING, *_COMPUTING, *_REFLECTED})
 
-__all__ = ["NOT_DONE", "called"]
+__all__ = ["NOT_DONE", "called", "require_known"]

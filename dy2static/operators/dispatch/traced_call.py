@@ -78,6 +78,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     known = memo(session)
     made = known.made
     result = _called(session, f, args, kwargs)
+    if result is NotImplemented:
+        number_methods.require_known(session, f, args)
     if id(result) in session.objects.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
