@@ -46,6 +46,11 @@ USES: list[Callable[[Any, int], Any]] = [
     lambda x, n: TABLE[:2][n],  # there are not so many
     lambda x, n: x * TABLE[2 if n > 1 else 1],
     chosen, summed,
+    lambda x, n: (x * TABLE[x.argmax()], TABLE[(x > 0).sum()]),
+    lambda x, n: (torch.tensor([TABLE[n], 1.0]), torch.tensor([[np.arange(4)[n]], [n]]), torch.as_tensor([TABLE[n]])),
+    lambda x, n: (torch.tensor((np.float32([1, 2, 3, 4])[n], 2)), torch.tensor([np.array([True, False] * 2)[n]])),
+    lambda x, n: (torch.tensor([np.int32([1, 2, 3, 4])[n], 2]), torch.tensor([np.int32([1, 2, 3, 4])[n]])),
+    lambda x, n: (torch.tensor([x.detach().numpy()[0], 1]), torch.tensor([x.detach().double().numpy()[0]])),
     lambda x, n: (np.isscalar(n), np.isscalar(x.sum().item()), np.isscalar(n > 1), np.isscalar(str(n))),
     lambda x, n: (np.isscalar(x), np.isscalar(n if n > 1 else 2.0), np.isscalar(element=n)),
     lambda x, n: np.iterable(n),

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import growing, staged_arguments
+from dy2static.operators.calls import growing, numpy_arrays, staged_arguments
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
@@ -38,6 +38,7 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
                 session, function, (), options, lambda _, plain: make(session, (data,), plain))
         if held_choice(data) is not None:
             return spread(session, data, lambda given: make(session, (given,), options))
+        data = numpy_arrays.as_data(session, function, data)
         if isinstance(data, StagedRange):
             bounds = (to_torch(session, bound) for bound in (data.start, data.stop, data.step))
             return torch.arange(*bounds, **{"dtype": torch.int64, **options})

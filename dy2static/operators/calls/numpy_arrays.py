@@ -173,6 +173,24 @@ def _theirs(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
+def as_data(session: Session, f: Any, data: Any) -> Any:
+    """Lists that ``torch.tensor`` is given: a scalar of NumPy's has its dtype there, as a tensor has.
+
+    Raises:
+        TraceError: D2S213, one holds an array.
+    """
+    if not isinstance(data, (list, tuple)) or not _holds_array(data):
+        return data
+    items: list[Any] = []
+    for one in data:
+        if type(one) is NumpyScalar:
+            items.append(one.tensor)
+        else:
+            require_none(session, f, (one,) if isinstance(one, NumpyArray) else (), {})
+            items.append(as_data(session, f, one))
+    return items
+
+
 def for_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Arguments of a function of torch's: scalars of NumPy's are numbers for it.
 
@@ -352,7 +370,7 @@ def eager_class(array: NumpyArray) -> type:
 
 
 __all__ = [
-    "OF_NUMPY", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors", "called",
-    "eager_class", "for_torch", "is_open_key", "item", "items", "length", "number", "require_no_data", "require_none",
-    "truth",
+    "OF_NUMPY", "as_data", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors",
+    "called", "eager_class", "for_torch", "is_open_key", "item", "items", "length", "number", "require_no_data",
+    "require_none", "truth",
 ]  # fmt: skip
