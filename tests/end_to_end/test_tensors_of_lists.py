@@ -142,3 +142,43 @@ def test_lists_of_lists_that_may_be_empty() -> None:
         return torch.tensor([[j for j in range(n)] for i in range(2)]), x
 
     check(f, *((torch.tensor(values),) for values in ([1.0, 2.0, 3.0], [-1.0, -1.0, -1.0])))
+
+
+RANGES: list[Callable[[Any, int], Any]] = [
+    lambda x, n: torch.tensor(range(n)), lambda x, n: torch.as_tensor(range(n)), lambda x, n: torch.tensor([range(n)]),
+    lambda x, n: torch.tensor([range(n), range(n)]), lambda x, n: torch.tensor([[n], range(1)]),
+    lambda x, n: torch.tensor([range(2), [n, 1]]), lambda x, n: torch.tensor(range(1, n), dtype=torch.float64),
+    lambda x, n: torch.tensor([range(1, n)], dtype=torch.int32), lambda x, n: torch.LongTensor(range(n)),
+    lambda x, n: torch.Tensor(range(n)), lambda x, n: x.new_tensor(range(n)),
+    lambda x, n: (torch.tensor(range(n)) + 1, x * torch.tensor(range(n)).sum()),
+    lambda x, n: torch.tensor(range(n)) * x[:n], lambda x, n: torch.tensor(range(x.shape[0])) * x,
+    lambda x, n: x[torch.tensor(range(n), dtype=torch.int64)], lambda x, n: x[torch.tensor(range(n + 1))[:2]],
+]
+
+
+@pytest.mark.parametrize("number", range(len(RANGES)))
+def test_ranges_that_may_be_empty(number: int) -> None:
+    make = RANGES[number]
+
+    def f(x: torch.Tensor) -> Any:
+        return make(x, int((x > 0).sum()))
+
+    for grad in (True, False):
+        check(f, *((torch.tensor(values, requires_grad=grad),) for values in (
+            [1.0, 2.0, 3.0], [-1.0, 2.0, -1.0], [-1.0, -1.0, -1.0])), paths=("program",))  # fmt: skip
+
+
+UNFIT: list[Callable[[int], Any]] = [
+    lambda n: torch.tensor([[n, 1], [2]]), lambda n: torch.tensor([n, [1]]), lambda n: torch.tensor([[1], n]),
+    lambda n: torch.tensor([[n, 0.5], 1]), lambda n: torch.tensor([None, n]), lambda n: torch.tensor([{}, n]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNFIT)))
+def test_what_is_no_data(number: int) -> None:
+    make = UNFIT[number]
+
+    def f(x: torch.Tensor) -> Any:
+        return make(int((x > 0).sum()))
+
+    check(f, (torch.ones(3),), (-torch.ones(3),))
