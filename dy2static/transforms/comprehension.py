@@ -69,7 +69,8 @@ class _Comprehension(Transformer):
             return node
         fresh = self.context.namer.fresh
         name, iterable, result = fresh(kind), fresh("iterable"), fresh("result")
-        first, node.generators[0].iter = node.generators[0].iter, None
+        first = node.generators[0].iter
+        node.generators[0].iter = gast.Constant(None, None)  # the statement around it may be looked at before it goes
         lazy = kind == "genexpr"
         body = replace(store, **({} if lazy else {"result": result}), **parts, origin=node)
         for index, generator in reversed(list(enumerate(node.generators))):

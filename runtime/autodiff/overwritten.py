@@ -41,12 +41,13 @@ def overwritten(program: Program) -> Iterator[Variable]:
 
 def _before(op: Operator, value: Variable) -> Iterator[Variable]:
     """What a value was before an unseen write that an Operator is, or has in a path or iteration."""
-    if op.name == "update":
+    kind = flow_of(op).kind
+    if kind is Kind.INLINE:
         place = op.outputs.index(value)
         if place < len(op.args) and isinstance(op.args[place], Variable) and _is_unseen(op):
             yield op.args[place]
-    elif flow_of(op).kind in (Kind.BRANCH, Kind.LOOP) and any(
-            inner.name == "update" and _is_unseen(inner) for block in op.blocks for inner in block.walk()):
+    elif kind in (Kind.BRANCH, Kind.LOOP) and any(
+            flow_of(inner).kind is Kind.INLINE and _is_unseen(inner) for block in op.blocks for inner in block.walk()):
         given = [*op.inputs, *(var for block in op.blocks for var in block.captures())]
         yield from (var for var in dict.fromkeys(given) if var.type == value.type)
 

@@ -117,3 +117,25 @@ def test_too_many_values_raise_as_in_eager(function, value):
         function(x)
     with pytest.raises(TypeError, match="not all arguments converted"):
         dy2static.to_static(function)(x)
+
+
+@pytest.mark.parametrize("text", ["%(a)d", "%(a)s", "%(a)5.1f of %(a)s", "none%%"])
+def test_a_dict_that_differs_between_paths(text):
+    def function(x):
+        d = {"a": 1}
+        if x.sum() > 0:
+            d["b"] = 2
+        return text % d, x
+
+    check(function, (torch.ones(2),), (-torch.ones(2),))
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_a_key_of_one_path(value):
+    def function(x):
+        d = {"a": 1}
+        if x.sum() > 0:
+            d["b"] = 2
+        return "%(b)s" % d
+
+    check(function, (torch.full((2,), value),))

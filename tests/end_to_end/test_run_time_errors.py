@@ -103,3 +103,13 @@ def test_every_frame_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     error = error_of(to_static(indexed), torch.ones(3), torch.tensor(2))
     frames = traceback.extract_tb(error.__traceback__)
     assert sum(frame.filename.startswith(OURS) for frame in frames) > 3
+
+
+def test_next_of_nothing_has_no_arguments() -> None:
+    def function(x: torch.Tensor) -> Any:
+        return next(i for i, value in enumerate(x) if value > 0)
+
+    static = to_static(function)
+    assert static(torch.ones(3)) == function(torch.ones(3))
+    error = error_of(static, -torch.ones(3))
+    assert type(error) is StopIteration and error.args == ()

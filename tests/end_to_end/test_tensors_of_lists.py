@@ -113,3 +113,72 @@ def test_a_tensor_that_is_no_key() -> None:
     for function in (f, to_static(f)):
         with pytest.raises(KeyError):
             function(torch.ones(2))
+
+
+NESTED: list[Callable[[Any], Any]] = [
+    lambda l: torch.tensor([l]), lambda l: torch.tensor([l, l]), lambda l: torch.tensor((l,)),
+    lambda l: torch.as_tensor([l]).dtype, lambda l: torch.tensor([l[:1]]), lambda l: torch.tensor([[l]]),
+    lambda l: torch.tensor([l], dtype=torch.int64), lambda l: torch.tensor([l]) + 1,
+    lambda l: (torch.tensor([l]).sum(), torch.asarray([l, l]).shape),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("nested", range(len(NESTED)))
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_lists_inside_that_may_be_empty(nested: int, kind: Any) -> None:
+    make = NESTED[nested]
+
+    def f(x: torch.Tensor) -> Any:
+        return make([kind(i) for i in range(int((x > 0).sum()))])
+
+    for grad in (True, False):
+        check(f, *((torch.tensor(values, requires_grad=grad),) for values in (
+            [1.0, 2.0, 3.0], [-1.0, 2.0, -1.0], [-1.0, -1.0, -1.0])), paths=("program",))  # fmt: skip
+
+
+def test_lists_of_lists_that_may_be_empty() -> None:
+    def f(x: torch.Tensor) -> Any:
+        n = int((x > 0).sum())
+        return torch.tensor([[j for j in range(n)] for i in range(2)]), x
+
+    check(f, *((torch.tensor(values),) for values in ([1.0, 2.0, 3.0], [-1.0, -1.0, -1.0])))
+
+
+RANGES: list[Callable[[Any, int], Any]] = [
+    lambda x, n: torch.tensor(range(n)), lambda x, n: torch.as_tensor(range(n)), lambda x, n: torch.tensor([range(n)]),
+    lambda x, n: torch.tensor([range(n), range(n)]), lambda x, n: torch.tensor([[n], range(1)]),
+    lambda x, n: torch.tensor([range(2), [n, 1]]), lambda x, n: torch.tensor(range(1, n), dtype=torch.float64),
+    lambda x, n: torch.tensor([range(1, n)], dtype=torch.int32), lambda x, n: torch.LongTensor(range(n)),
+    lambda x, n: torch.Tensor(range(n)), lambda x, n: x.new_tensor(range(n)),
+    lambda x, n: (torch.tensor(range(n)) + 1, x * torch.tensor(range(n)).sum()),
+    lambda x, n: torch.tensor(range(n)) * x[:n], lambda x, n: torch.tensor(range(x.shape[0])) * x,
+    lambda x, n: x[torch.tensor(range(n), dtype=torch.int64)], lambda x, n: x[torch.tensor(range(n + 1))[:2]],
+]
+
+
+@pytest.mark.parametrize("number", range(len(RANGES)))
+def test_ranges_that_may_be_empty(number: int) -> None:
+    make = RANGES[number]
+
+    def f(x: torch.Tensor) -> Any:
+        return make(x, int((x > 0).sum()))
+
+    for grad in (True, False):
+        check(f, *((torch.tensor(values, requires_grad=grad),) for values in (
+            [1.0, 2.0, 3.0], [-1.0, 2.0, -1.0], [-1.0, -1.0, -1.0])), paths=("program",))  # fmt: skip
+
+
+UNFIT: list[Callable[[int], Any]] = [
+    lambda n: torch.tensor([[n, 1], [2]]), lambda n: torch.tensor([n, [1]]), lambda n: torch.tensor([[1], n]),
+    lambda n: torch.tensor([[n, 0.5], 1]), lambda n: torch.tensor([None, n]), lambda n: torch.tensor([{}, n]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNFIT)))
+def test_what_is_no_data(number: int) -> None:
+    make = UNFIT[number]
+
+    def f(x: torch.Tensor) -> Any:
+        return make(int((x > 0).sum()))
+
+    check(f, (torch.ones(3),), (-torch.ones(3),))

@@ -82,7 +82,22 @@ def nl_walrus2(x):
     return out, v
 
 
+def two_of_them(x):
+    n = int((x > 0).sum())
+    return [y := v for v in range(n)], [last := i for i in range(3)], last
+
+
+def one_in_another(x):
+    n = int((x > 0).sum())
+    return [[a := v for v in range(n)] for w in range(2) if (b := w) >= 0], {c := k for k in range(3)}, b, c
+
+
+def two_on_a_tensor(x):
+    return [y := x * i for i in range(2)], {i: (z := x + i) for i in range(2)}, y + z
+
+
 PROGRAMS = [
+    two_of_them, one_in_another, two_on_a_tensor,
     walrus_comp, walrus_after, walrus_any, walrus_total, walrus_dict, walrus_nested,
     walrus_grown, walrus_param, walrus_set, walrus_last, nl_walrus,
     nl_walrus2,

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
-from dy2static.operators.calls import growing, staged_arguments
+from dy2static.operators.calls import growing, numpy_arrays, staged_arguments
+from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
+from runtime import torch_internals
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedStr
+from runtime.tracer.values import array
 
 
 def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,22 +41,68 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
                 session, function, (), options, lambda _, plain: make(session, (data,), plain))
         if held_choice(data) is not None:
             return spread(session, data, lambda given: make(session, (given,), options))
+        data = numpy_arrays.as_data(session, function, data)
         if isinstance(data, StagedRange):
-            bounds = (to_torch(session, bound) for bound in (data.start, data.stop, data.step))
-            return torch.arange(*bounds, **{"dtype": torch.int64, **options})
+            return _of_range(session, data, options)
+        data = _without_ranges(data)
         if not _holds_values(data) or isinstance(data, torch.Tensor):
             return function(*args, **kwargs)
         if options.get("requires_grad"):
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")
         dtype = options.get("dtype") or _common_dtype(session, data)
-        result = _build(session, data, dtype, options.get("device"), options.get("dtype") is not None)
+        _require_regular(data, dtype)
+        device, given = options.get("device"), options.get("dtype") is not None
+        inner = None if given or dtype == torch.get_default_dtype() else _inner_grown(data)
+        if inner is None:
+            result = _build(session, data, dtype, device, given)
+        else:  # without items another dtype
+            result = if_expr(array.length(session, inner) == 0,
+                             lambda: _build(session, data, torch.get_default_dtype(), device).detach(),
+                             lambda: _build(session, data, dtype, device).detach())  # fmt: skip
         if isinstance(result, Choice):  # without items another dtype
             return result
         return result.detach() if isinstance(data, (list, tuple)) and (_holds_tensors(data) or _has_grown(data)) \
             else result
 
     return make
+
+
+def _require_regular(data: Any, dtype: torch.dtype) -> None:
+    """Errors raised: ValueError, TypeError: the lists inside are not as long as each other; in PyTorch's words."""
+
+    def plain(value: Any) -> Any:
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else 0
+
+    if type(data) in (list, tuple) and not _holds_tensors(data) and not _has_grown(data) and (
+            any(type(one) in (list, tuple) for one in data)):  # fmt: skip
+        with torch_internals.no_modes():
+            theirs(torch.tensor, plain(data), dtype=dtype)
+
+
+def _of_range(session: Session, data: StagedRange, options: dict[str, Any]) -> Any:
+    """The numbers of a range; without any the default dtype is inferred."""
+
+    def made() -> torch.Tensor:
+        stop = data.stop
+        if options.get("dtype") is not None and not (type(data.start) is int and data.start == 0):
+            stop = data.start + data.length(session) * data.step  # arange takes no stop before the start
+        bounds = (to_torch(session, bound) for bound in (data.start, stop, data.step))
+        return torch.arange(*bounds, **{"dtype": torch.int64, **options})
+
+    if options.get("dtype") is not None:
+        return made()
+    options = {name: value for name, value in options.items() if name != "dtype"}
+    return if_expr(data.length(session) == 0, lambda: torch.empty(0, **options), made)
+
+
+def _without_ranges(data: Any) -> Any:
+    """Lists of which some hold ranges, with lists in their place where only the run knows something in them."""
+    inside = list(walk([data], _items, _DEEPEST)) if isinstance(data, (list, tuple)) else []
+    if not any(isinstance(one, StagedRange) for one in inside) and not (
+            any(isinstance(one, range) for one in inside) and _holds_values(data)):
+        return data
+    return [call(list, one) if isinstance(one, (range, StagedRange)) else _without_ranges(one) for one in data]
 
 
 def _holds_values(data: Any) -> bool:
@@ -61,6 +112,14 @@ def _holds_values(data: Any) -> bool:
 def _has_grown(data: Any) -> bool:
     """Whether a list is inside, or is it, whose length is only known while the Program runs."""
     return any(isinstance(one, (list, tuple)) and growing.is_growing(one) for one in walk([data], _items, _DEEPEST))
+
+
+def _inner_grown(data: Any) -> Any:
+    """The first list inside, on any level, whose length is only known while the Program runs; the lists of a level are
+    as long as each other."""
+    if growing.is_growing(data) or not isinstance(data, (list, tuple)):
+        return None
+    return next((one for one in walk([data], _items, _DEEPEST) if growing.is_growing(one)), None)
 
 
 def _holds_tensors(data: Any) -> bool:
@@ -92,11 +151,15 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
         for other in found[1:]:
             result = torch.promote_types(result, other)
         return result
+    if isinstance(data, numpy.generic) and hasattr(torch, data.dtype.name):
+        named: torch.dtype = getattr(torch, data.dtype.name)
+        return named
     kind = data.kind if isinstance(data, Staged) else type(data).__name__
     table = {"bool": torch.bool, "int": torch.int64, "float": torch.get_default_dtype()}
     if kind == "complex":
         return torch.complex128 if torch.get_default_dtype() is torch.float64 else torch.complex64
     if kind not in table:
+        theirs(torch.tensor, [data])  # which says that it knows no such thing
         raise TypeError(f"must be real number, not {kind}")
     return table[kind]
 

@@ -9,6 +9,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators.calls import numpy_arrays
@@ -287,10 +288,19 @@ def _identity(function: Any, how: str) -> Any:
     return apply
 
 
+def _is_scalar(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``numpy.isscalar``."""
+    if len(args) == 1 and held_choice(args) is not None:
+        return spread(session, args[0], lambda given: _is_scalar(session, (given,), kwargs))
+    given = [one.python_type() if isinstance(one, Staged) else one for one in (*args, *kwargs.values())]
+    return theirs(numpy.isscalar, *given[: len(args)], **dict(zip(kwargs, given[len(args):])))
+
+
 HANDLERS: list[tuple[Any, Any]] = [
     (isinstance, _isinstance), (issubclass, _issubclass), (type, _type), (callable, _callable),
     (getattr, _getattr), (setattr, _setattr),
     (hasattr, _hasattr), (delattr, _delattr), (vars, _namespace(vars)),
     (dir, _namespace(dir)), (id, _identity(id, "asked for its id")),
     (hash, _identity(hash, "hashed")), (torch.Tensor.__hash__, _identity(hash, "hashed")),
+    (numpy.isscalar, _is_scalar),
 ]  # fmt: skip

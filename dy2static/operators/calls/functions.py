@@ -191,6 +191,7 @@ def _name_of(f: types.FunctionType) -> str:
 def _call_unconverted(
     session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    numpy_arrays.require_no_data(session, f, (*args, *kwargs.values()))
     held = contents.cells_of(f)
     if not home:
         note_reads(session, f, (*args, *kwargs.values()))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections import UserList, deque
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import numpy
 import torch
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
-from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, any_staged
+from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
@@ -212,21 +211,6 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 def holds(values: Any) -> bool:
     """Whether such a list is among the arguments of a call."""
     return any(is_growing(value) or isinstance(value, Growing) for value in values)
-
-
-def require_no_data(session: Session, f: Any, values: Any) -> None:
-    """Refuse to give numbers of the Program to a function of NumPy's that would take them for data.
-
-    Raises:
-        TraceError: D2S213.
-    """
-    if not str(unasked(f, "__module__") or "").startswith("numpy") or isinstance(f, numpy.ufunc):
-        return
-    values = [list(value.data) if isinstance(value, UserList) else value for value in values]
-    if any_staged(values):
-        raise session.error(
-            f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
-            hint="Use torch.tensor(), or do it outside the converted function.", code="D2S213")
 
 
 def refusal(session: Session, what: str) -> Exception:

@@ -9,15 +9,17 @@
 from __future__ import annotations
 
 import warnings
+from collections import UserList
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 import torch
 
+from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Session, Staged
+from dy2static.operators.shared.staging import Session, Staged, any_staged
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
@@ -106,6 +108,24 @@ def require_none(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
             "runs", code="D2S213", hint="Use NumPy's functions that give another array, or tensor operations.")
 
 
+def require_no_data(session: Session, f: Any, values: Any) -> None:
+    """Refuse to give what only the run knows to a function of NumPy's that would take it for data.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    of_ufunc = isinstance(unasked(f, "__self__"), numpy.ufunc)  # np.add.reduce
+    if not of_ufunc and not str(unasked(f, "__module__") or "").startswith("numpy"):
+        return
+    if isinstance(f, numpy.ufunc) or f is numpy.iterable:  # which ask what they are given
+        return
+    values = [list(value.data) if isinstance(value, UserList) else value for value in values]
+    if any_staged(values) or any(isinstance(one, StagedSequence) for one in walk(values, _items, _DEEPEST)):
+        raise session.error(
+            f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
+            hint="Use torch.tensor(), or do it outside the converted function.", code="D2S213")
+
+
 def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``np.asarray(x)`` and its like, of one array or tensor."""
     given = dict(zip(("a", "dtype"), args)) | kwargs
@@ -151,6 +171,24 @@ def _tensor(session: Session, name: str, f: Any, args: tuple[Any, ...], kwargs: 
 @acts_for_user
 def _theirs(function: Any, *args: Any) -> Any:
     return function(*args)
+
+
+def as_data(session: Session, f: Any, data: Any) -> Any:
+    """Lists that ``torch.tensor`` is given: a scalar of NumPy's has its dtype there, as a tensor has.
+
+    Raises:
+        TraceError: D2S213, one holds an array.
+    """
+    if not isinstance(data, (list, tuple)) or not _holds_array(data):
+        return data
+    items: list[Any] = []
+    for one in data:
+        if type(one) is NumpyScalar:
+            items.append(one.tensor)
+        else:
+            require_none(session, f, (one,) if isinstance(one, NumpyArray) else (), {})
+            items.append(as_data(session, f, one))
+    return items
 
 
 def for_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -261,8 +299,13 @@ def method(session: Session, found: ArrayMethod, args: tuple[Any, ...], kwargs: 
     return numpy_calls.record(f"ndarray.{found.name}", (found.array, *args), kwargs)
 
 
-def item(session: Session, array: NumpyArray, key: Any) -> Any:
-    """``array[key]``."""
+def is_open_key(key: Any) -> bool:
+    """Whether only the run knows the place that the key of an array says."""
+    return _holds_array(key) or any_staged([key])
+
+
+def item(session: Session, array: Any, key: Any) -> Any:
+    """``array[key]``, of an array of the Program, or of one from outside at a place that only the run knows."""
     return numpy_calls.record("ndarray.__getitem__", (array, key), {})
 
 
@@ -327,6 +370,7 @@ def eager_class(array: NumpyArray) -> type:
 
 
 __all__ = [
-    "OF_NUMPY", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors", "called",
-    "eager_class", "for_torch", "item", "items", "length", "number", "require_none", "truth",
-]
+    "OF_NUMPY", "as_data", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors",
+    "called", "eager_class", "for_torch", "is_open_key", "item", "items", "length", "number", "require_no_data",
+    "require_none", "truth",
+]  # fmt: skip

@@ -108,13 +108,50 @@ class StagedRange(StagedSequence):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return range, (self.start, self.stop, self.step)
 
+    def __eq__(self, other: object) -> Any:
+        session = state.active()
+        if session is None or not isinstance(other, (range, StagedRange)):
+            return NotImplemented
+        return True if other is self else _same_range(session, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        if isinstance(same, Staged):
+            return state.current().scalar("eq", same, False)
+        return same if same is NotImplemented else not same
+
+    def __hash__(self) -> int:
+        if state.active() is None:
+            return object.__hash__(self)
+        raise state.current().error(
+            "a range that is only known while the Program runs is hashed (used as a dict key or set member)",
+            code="D2S261", hint="Use its bounds, as numbers that are compared one by one.")
+
     def length(self, session: Session) -> Any:
+        if isinstance(self._length, Staged) and not session.visible(self._length.var):  # it was made in a branch
+            return _count(session, self.start, self.stop, self.step)
         return self._length
 
     def get(self, session: Session, index: Any) -> Any:
         if type(self.step) is int and self.step == 1:
             return index if type(self.start) is int and self.start == 0 else self.start + index
         return self.start + index * self.step
+
+
+def _same_range(session: Session, a: StagedRange, b: Any) -> Any:
+    """``a == b`` of two ranges: they give the same items."""
+
+    def joined(op: str, first: Any, second: Any) -> Any:
+        ends = op == "or_"
+        if isinstance(first, Staged) and isinstance(second, Staged):
+            return session.scalar(op, first, second)
+        known, other = (second, first) if isinstance(first, Staged) else (first, second)
+        return ends if known is ends else other
+
+    length, other = a.length(session), b.length(session) if isinstance(b, StagedRange) else len(b)
+    steps = joined("or_", length == 1, a.step == b.step)
+    items = joined("or_", length == 0, joined("and_", a.start == b.start, steps))
+    return joined("and_", length == other, items)
 
 
 def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:

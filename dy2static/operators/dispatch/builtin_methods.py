@@ -7,6 +7,8 @@ import types
 from collections import deque
 from typing import Any
 
+import numpy
+
 from dy2static.operators.builtins import comparing_methods
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.calls import boundary, growing
@@ -67,7 +69,7 @@ _GOES_OVER = _OF_ITEMS | {
 _EXTENDING = ("extend", "extendleft", "__iadd__")
 """Methods of deques that take the items of what they are given."""
 
-_HOLDING = (list, tuple, deque, dict, set, frozenset, str)
+_HOLDING = (list, tuple, deque, dict, set, frozenset, str, numpy.ndarray)
 _SYNTAX: dict[str, Any] = {
     "__getitem__": (traced_subscript.read, 1), "__setitem__": (traced_subscript.write, 2),
     "__delitem__": (traced_subscript.delete, 1), "__contains__": (traced_compare.contains, 1),

@@ -16,10 +16,11 @@ import weakref
 from collections import deque
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators.builtins import host_calls, operator_functions, optional_functions, starred
+from dy2static.operators.builtins import host_calls, number_methods, operator_functions, optional_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, numpy_arrays, starred_call
@@ -78,6 +79,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     known = memo(session)
     made = known.made
     result = _called(session, f, args, kwargs)
+    if result is NotImplemented:
+        number_methods.require_known(session, f, args)
     if id(result) in session.objects.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
@@ -134,7 +137,10 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             return result
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
-        return traced_call(session, builtin, (f.__self__, *args), kwargs)
+        return traced_call(session, *builtin, kwargs)
+    of_number = number_methods.called(session, f, args, kwargs)
+    if of_number is not number_methods.NOT_DONE:
+        return of_number
     of_host = host_calls.called(session, f, args, kwargs)
     if of_host is not NotImplemented:
         return of_host
@@ -202,7 +208,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     makes = unasked(f, "__name__", "") in ("__init__", "__new__")
     if not makes and not isinstance(unasked(f, "__self__"), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)
-    growing.require_no_data(session, f, (*args, *kwargs.values()))
+    numpy_arrays.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None
@@ -295,6 +301,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
     if issubclass(cls, torch.Tensor):
         require_plain(session, cls)
+    if not issubclass(cls, numpy.generic):  # which refuse a staged number themselves
+        numpy_arrays.require_no_data(session, cls, (*args, *kwargs.values()))
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not _is_converted_class(cls)):
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):

@@ -123,7 +123,7 @@ def first(session: Session, source: Any, *default: Any) -> Any:
                 hint="Give next() a default, or take the items with a for loop.", code="D2S266")
 
     def found() -> Any:
-        return settle(session, value, Undefined, "StopIteration", "") if isinstance(value, Choice) else value
+        return settle(session, value, Undefined, "StopIteration", None) if isinstance(value, Choice) else value
 
     if isinstance(missing, Staged) and default:
         return tracer_cond.cond(session, missing, lambda: default[0], found, NO_NAMES)

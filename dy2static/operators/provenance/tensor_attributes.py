@@ -8,6 +8,7 @@ argument is a guard when it is read.
 from __future__ import annotations
 
 import operator
+import types
 from typing import Any
 
 import torch
@@ -34,9 +35,12 @@ _BUILTINS: dict[tuple[str, int], Any] = {
     ("__str__", 0): str, ("__repr__", 0): repr, ("__hash__", 0): hash, ("__format__", 1): format,
     ("__bool__", 0): bool, ("__nonzero__", 0): bool, ("__int__", 0): int, ("__long__", 0): int,
     ("__float__", 0): float, ("__complex__", 0): complex, ("__index__", 0): operator.index,
+    ("__getitem__", 1): operator.getitem, ("__setitem__", 2): operator.setitem, ("__delitem__", 1): operator.delitem,
     ("__setattr__", 2): setattr, ("__delattr__", 1): delattr, ("__getattribute__", 1): getattr,
 }  # fmt: skip
 """Methods, with so many arguments, that do what a function of Python's does."""
+_OF_ITEMS = ("__getitem__", "__setitem__", "__delitem__")
+"""Those that are found in the class as well: ``torch.Tensor.__getitem__(x, 0)``."""
 
 
 def eager_class(tensor: torch.Tensor) -> type:
@@ -83,11 +87,17 @@ def _has(name: str) -> bool:
     return any(name in cls.__dict__ for cls in torch.Tensor.__mro__)
 
 
-def builtin_of(function: Any, args: tuple[Any, ...]) -> Any:
-    """The function of Python's that does what this method of a tensor does with ``args``, None for anything else."""
-    if isinstance(function, structure.BOUND) and isinstance(function.__self__, torch.Tensor):
-        return _BUILTINS.get((function.__name__, len(args)))
-    return None
+def builtin_of(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
+    """The function of Python's that does what this method of a tensor does with ``args``, and what it is given; None
+    for anything else."""
+    if isinstance(function, structure.BOUND):
+        args = function.__self__, *args
+    elif not isinstance(function, types.WrapperDescriptorType) or function.__name__ not in _OF_ITEMS:
+        return None
+    if not args or not isinstance(args[0], torch.Tensor):
+        return None
+    found = _BUILTINS.get((function.__name__, len(args) - 1))
+    return None if found is None else (found, args)
 
 
 def _of_class(tensor: torch.Tensor, name: str) -> Any:

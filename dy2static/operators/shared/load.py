@@ -39,8 +39,9 @@ def _bound(value: Any, exception: str, message: str) -> Any:
     return value if session is None else settle(session, value, Undefined, exception, message)
 
 
-def settle(session: Session, choice: Choice, absent: Any, exception: str, message: str) -> Any:
-    """The choice without its options that mean "no value": an assert refuses them when the Program runs."""
+def settle(session: Session, choice: Choice, absent: Any, exception: str, message: str | None) -> Any:
+    """The choice without its options that mean "no value": an assert refuses them when the Program runs. Without a
+    ``message`` the exception has no arguments."""
 
     def is_absent(option: Any) -> bool:
         return isinstance(option, absent) if isinstance(absent, type) else option is absent

@@ -51,6 +51,8 @@ def aug(op: str, target: Any, value: Any) -> Any:
     session = active()
     if session is None:
         return _IN_PLACE[op](target, value)
+    if isinstance(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
+        value = numpy_arrays.number(session, value)
     if isinstance(target, NumpyArray) or isinstance(value, NumpyArray):
         return _of_array(session, op, target, value)
     return _traced(session, op, target, value)
@@ -82,12 +84,11 @@ def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
 
 def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if isinstance(target, Choice):
-        return distribute(session, target, lambda option: _traced(
-            session, op, option, for_option(session, value)), itself=True)
+        return distribute(session, target, lambda option: aug(op, option, for_option(session, value)), itself=True)
     if is_container(target):
         value = opened(value)
     if isinstance(value, Choice):
-        return distribute(session, value, lambda option: _traced(session, op, target, option))
+        return distribute(session, value, lambda option: aug(op, target, option))
     if isinstance(target, (str, bytes)) or isinstance(target, Staged) and isinstance(value, numpy_arrays.OF_NUMPY):
         return binary(target, op.removesuffix("="), value)
     own = f"__{_IN_PLACE[op].__name__}__"

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
+from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated, says_equal
@@ -25,6 +26,7 @@ from runtime.tracer.values import array, containers, structure
 from runtime.tracer.values.heaps import identical
 
 _DEPTH = 8
+_OPEN = (torch.Tensor, Staged, StagedRange, Choice, structure.Growing, containers.Several, RowKey)
 
 
 def is_open(value: Any) -> bool:
@@ -39,7 +41,7 @@ def _parts(value: Any) -> Any:
 
 
 def _is_open(value: Any) -> bool:
-    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several, RowKey)):
+    if isinstance(value, _OPEN):
         return True
     if isinstance(value, set):
         return any(type(item) is containers.Several for item in value)

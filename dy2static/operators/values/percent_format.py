@@ -30,6 +30,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values.containers import opened
 from runtime.tracer.values.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*|\*)(?:\.(\d+|\*))?([diouxXeEfFgGsra]))")
@@ -50,6 +51,7 @@ def percent(text: str | bytes, values: Any) -> Any:
     session = active()
     if session is None:
         return text % values
+    values = opened(values)
     if isinstance(values, Choice) and (isinstance(text, bytes) or any(
             isinstance(option, (tuple, dict)) for option in values.options)):
         return distribute(session, values, lambda option: percent(text, option))

@@ -16,6 +16,7 @@ import torch
 
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.shared.staging import Session, Staged, any_staged
 from dy2static.operators.values import sequences_in_python
@@ -165,7 +166,7 @@ def decides(value: Any) -> bool:
 
 
 def _decides(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) or growing.is_growing(value) or user_methods.orders(value)
+    return isinstance(value, (torch.Tensor, StagedRange)) or growing.is_growing(value) or user_methods.orders(value)
 
 
 def _items(value: Any) -> Any:

@@ -114,8 +114,8 @@ def _compares(value: Any, container: Any) -> bool:
     if isinstance(value, Staged):
         return True
     return isinstance(container, (list, tuple, deque)) and (
-        isinstance(value, torch.Tensor) or any_staged(container)
-        or any(isinstance(item, torch.Tensor) for item in container))
+        isinstance(value, (torch.Tensor, StagedRange)) or any_staged(container)
+        or any(isinstance(item, (torch.Tensor, StagedRange)) for item in container))
 
 
 def _holds_grown(value: Any, container: Any) -> bool:

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy
 import torch
 
 from dy2static.operators.calls import boundary, growing, numpy_arrays
@@ -59,6 +60,10 @@ _OF_THE_TRACE = (torch.Tensor, NumpyArray, StagedSequence, Staged)
 """What has methods in Python that are not a user's, or has them asked elsewhere."""
 
 
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""The dtypes of tensors that count as an index of an array, as ``__index__`` says."""
+
+
 def _asked(obj: Any, method: str, own: bool) -> Any:
     """The method of a user's class that says what the operation does, if there is one and it is not what asks."""
     return None if own or isinstance(obj, _OF_THE_TRACE) else users_method(obj, method)
@@ -93,7 +98,9 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     if method is not None:
         return call(method, obj, key)
     key = _bounds(session, key)
-    if isinstance(obj, NumpyArray):
+    if isinstance(obj, numpy.ndarray) and isinstance(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
+        key = reads.index(session, key)
+    if isinstance(obj, NumpyArray) or isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         return numpy_arrays.item(session, obj, key)
     key = numpy_arrays.as_key(session, obj, key)
     if isinstance(obj, torch.Tensor):
@@ -310,6 +317,9 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
+    if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+        raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
+                            code="D2S213", hint="Use np.where, or write a tensor.")
     if isinstance(obj, NumpyArray):
         raise session.error("an item of a NumPy array that is only known while the Program runs is written",
                             code="D2S213", hint="Use np.where, or write the tensor.")

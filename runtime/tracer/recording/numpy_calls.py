@@ -199,7 +199,7 @@ def _is_operand(value: Any) -> bool:
 def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
     """Whether what a function gives looks the same for all numbers that it may be given."""
     if name == "ndarray.__getitem__":
-        return isinstance(args[1], Staged)
+        return isinstance(args[1], Staged) and args[1].kind == "int"  # a bool gives none or one of what there is
     return name in host_numpy.OPERATORS or type(host_numpy.function_of(name)) is numpy.ufunc
 
 
