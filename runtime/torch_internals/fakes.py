@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from runtime.torch_internals import early_rules
 from runtime.torch_internals.batches import innermost
+from runtime.torch_internals.misread import is_misread
 from runtime.torch_internals.sparse import is_sparse
 from runtime.torch_internals.versions import before
 
@@ -43,6 +44,9 @@ class TraceMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
+        if is_misread(func):
+            with in_fake_mode(self):
+                return func.decompose(*args, **kwargs or {})
         if not _EARLY:
             return super().__torch_dispatch__(func, types, args, kwargs)
         early = early_rules.by_early_rule(func, args, kwargs or {})

@@ -70,12 +70,21 @@ def _layers(shape_env: ShapeEnv, data: Any, state: Any, params: Any, *rest: Any)
     return output.transpose(0, 1) if batch_first else output, _whole(tuple(state.shape), state)
 
 
+def _long_layers(shape_env: ShapeEnv, data: Any, states: Any, params: Any, *rest: Any) -> Any:
+    """As ``_layers``, of ``lstm``, whose hidden states may have another size than its cells (``proj_size``)."""
+    if len(states) != 2 or states[1].dim() != 3:
+        return None
+    found = _layers(shape_env, data, states[0], params, *rest)
+    return None if found is None else (*found, _whole(tuple(states[1].shape), states[1]))
+
+
 _RULES: dict[Any, Callable[..., Any]] = {
     torch.ops.aten._pack_padded_sequence.default: _pack,
     torch.ops.aten._pad_packed_sequence.default: _pad,
     torch.ops.aten.gru.input: _layers,
     torch.ops.aten.rnn_tanh.input: _layers,
     torch.ops.aten.rnn_relu.input: _layers,
+    torch.ops.aten.lstm.input: _long_layers,
     torch.ops.aten.lstm.data: _recurrent,
     torch.ops.aten.gru.data: _recurrent,
     torch.ops.aten.rnn_tanh.data: _recurrent,

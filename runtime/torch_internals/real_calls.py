@@ -93,16 +93,21 @@ def type_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | 
     return said[0] if said else None
 
 
-def real_results(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def real_results(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: Mapping[int, bool] = MappingProxyType({}),
+) -> Any:  # fmt: skip
     """What an ATen operator that writes nothing gives for real tensors that look like fake ones; None if it raises, if
-    something is not known, or if it gives anything but new strided tensors."""
+    something is not known, or if it gives anything but new strided tensors.
+
+    ``needs`` holds the ids of the fake tensors that stand for tensors which require grad: kernels ask them.
+    """
     if not _can_be_tried(func, args, kwargs) or func._schema.is_mutable or is_unknown((*args, *kwargs.values())):
         return None
     found: list[Any] = []
 
     def try_it() -> None:
-        with contextlib.suppress(Exception), torch.no_grad():
-            given, named = _Real(0).call(args, kwargs)
+        with contextlib.suppress(Exception), torch.set_grad_enabled(bool(needs)):
+            given, named = _Real(0, needs).call(args, kwargs)
             value = func(*given, **named)
             dense = (one for one in _tensors_in((*given, *named.values())) if one.layout is torch.strided)
             taken = {storage_identity(one) for one in dense}

@@ -88,3 +88,46 @@ def test_from_a_file(kind: str, options: dict[str, Any], tmp_path: Path) -> None
     for call in calls(options):
         got, expected = (run(one, copied(call), parameters=list(one.parameters())) for one in (loaded, module))
         same([got.result, got.gradients], [expected.result, expected.gradients], tolerance=1e-5)
+
+
+PROJECTED: list[dict[str, Any]] = [
+    {}, {"batch_first": True}, {"batch_first": True, "bidirectional": True, "num_layers": 2},
+    {"num_layers": 2, "dropout": 0.3, "batch_first": True},
+]  # fmt: skip
+
+
+class Projected(nn.Module):
+    """An LSTM whose hidden states are smaller than its cells, and what is decided by their shapes; it goes on from what
+    it gave."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(3, 4, proj_size=2, **options)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        out, (h, c) = self.layer(x)
+        again, (h, c) = self.layer(x, (h, c))
+        shape = h.dim(), c.dim(), tuple(h.shape), tuple(c.shape), h.stride(), out.is_contiguous()
+        return shape, out + again, h * 2 if h.dim() == 3 else h * 100, c
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+@pytest.mark.parametrize("options", PROJECTED, ids=str)
+def test_projections(options: dict[str, Any]) -> None:
+    sizes = [(2, 4, 3), (1, 2, 3), (3, 1, 3), (2, 1, 3), (5, 3, 3)]
+    made = [torch.linspace(-1, 1, torch.Size(size).numel()).sin().reshape(size) for size in sizes]
+    check_module(lambda: Projected(options), *([one.requires_grad_()] for one in made), tolerance=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("options", [*PROJECTED, *({**one, "proj_size": 2} for one in PROJECTED)], ids=str)
+def test_long_memory_of_any_length_in_files(options: dict[str, Any], dtype: torch.dtype, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    layer = nn.LSTM(3, 4, **options).to(dtype).eval()
+    save(layer, tmp_path / "f.d2s", input_spec=[InputSpec([None, None, 3], dtype)])
+    loaded = load(tmp_path / "f.d2s")
+    for sizes in ((2, 4, 3), (1, 2, 3), (3, 1, 3), (5, 3, 3)):
+        x = torch.randn(sizes, dtype=dtype)
+        with torch.no_grad():
+            same(loaded(x), layer(x), tolerance=1e-6)

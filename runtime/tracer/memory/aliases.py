@@ -492,10 +492,11 @@ def _copy(
             return content if up else session.replay(content, steps)
         what = content if up else session.replay(content, steps)
         onto = session.replay(before, steps) if up else before
-        sizes = _sizes(session, onto, content.type)
+        place = content.type if up else before.type  # what is copied is like the view
+        sizes = _sizes(session, onto, content.type, place)
         for dim, size in enumerate(sizes):
             (what,) = session.emit("aten.slice.Tensor", [what, dim, 0, size], types=[TensorType(None, None)])
-        sizes = _sizes(session, what, before.type)
+        sizes = _sizes(session, what, before.type, place)
         with session.open("update") as scope:  # the rest of the target stays, or its history does
             inner = session.new_variable(before.type, before.hint)
             scope.block.args.append(inner)
@@ -529,8 +530,9 @@ def _copy(
                 session.require_gradient(info, in_some_runs)
 
 
-def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:
-    """The sizes that a tensor of a type with unknown ones has where it is ``like``."""
+def _sizes(session: Session, like: Variable, type: Type, place: Type) -> list[Variable]:
+    """The sizes of ``like``, which has the rank of ``place``, where a tensor of a type with unknown ones is copied."""
     if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
         return []
-    return [session.emit("scalar.size", [like, dim])[0] for dim in range(len(type.shape))]
+    shape = place.shape if isinstance(place, TensorType) and place.shape is not None else type.shape
+    return [session.emit("scalar.size", [like, dim])[0] for dim in range(len(shape))]

@@ -16,7 +16,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.numbers import number_operands
-from runtime.tracer.recording import faults, sampled_shapes, unknown_sizes
+from runtime.tracer.recording import faults, kernel_layouts, sampled_shapes, unknown_sizes
 from runtime.tracer.recording.session import Session
 
 Casting = tuple[tuple[str, bool, str], ...]
@@ -41,6 +41,15 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         TraceError: There is no shape rule (D2S232), or it cannot tell, or it is wrong (D2S235).
         Exception: What the operator raises on real tensors.
     """
+    result = _applied(session, func, args, kwargs, casting)
+    if not kernel_layouts.has_its_own(func, args):
+        return result
+    needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
+    given, named = call_fakes(session, args, kwargs)
+    return kernel_layouts.settle(session, func, given, named, result, needs if torch.is_grad_enabled() else {})
+
+
+def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting) -> Any:
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
     if session.values.number_operands:
         fake_args = _settled(session, fake_args)
