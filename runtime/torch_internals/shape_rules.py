@@ -34,6 +34,9 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return _ctc_loss(fake_mode, *args, **kwargs)
     if func is torch.ops.aten._transformer_encoder_layer_fwd.default and not args[0].is_nested:
         return _encoder_layer(fake_mode, args[0])
+    if func is torch.ops.aten.unique_consecutive.default and len(args) > 3 and type(args[3]) is int and args[3] < 0:
+        with fake_only(fake_mode):  # torch's rule does not count from the end
+            return func(*args[:3], args[3] + args[0].dim(), **kwargs) if args[3] + args[0].dim() >= 0 else None
     if func in _ROUNDING and isinstance(args[0], torch.Tensor):
         with fake_only(fake_mode):
             return torch.empty_like(args[0])

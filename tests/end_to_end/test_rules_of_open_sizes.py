@@ -162,3 +162,12 @@ def test_layouts_of_transforms(name: str, dim: int) -> None:
         return found.stride(), tuple(found.shape), flat
 
     check(f, *((numbers(n, 4),) for n in (3, 2, 5, 6)), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("dim", [-1, -2, 0, 1])
+def test_repeated_parts_by_dimension(dim: int) -> None:
+    def f(x: torch.Tensor) -> Any:
+        found, counts = torch.unique_consecutive(x, return_counts=True, dim=dim)
+        return found, counts, found.dim()
+
+    check(f, *((torch.tensor([[1.0, 1, 2]]).repeat(n, 1),) for n in (2, 3, 4)))
