@@ -207,7 +207,7 @@ class _Run:
 
     def is_alone(self, value: torch.Tensor) -> bool:
         """Whether no argument and no other result shares memory with a result, which has all of its own in order."""
-        if not value.is_contiguous():
+        if self.halves.views or not value.is_contiguous():  # views are taken anew of what a stage gives
             return False
         if self._memory is None:
             tensors = [*self.given, *_flat(self.values[: self.halves.derivative.results])]
