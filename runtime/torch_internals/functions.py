@@ -24,7 +24,7 @@ def hidden_from_dynamo(function: types.FunctionType) -> Any:
 def decorates(manager: Any) -> bool:
     """Whether this is a context manager of torch that decorates functions, or the class of one (``@torch.no_grad``)."""
     if isinstance(manager, type):
-        return issubclass(manager, _contextlib._NoParamDecoratorContextManager)
+        return issubclass(manager, (_contextlib._NoParamDecoratorContextManager, torch.inference_mode))
     return isinstance(manager, _contextlib._DecoratorContextManager)
 
 

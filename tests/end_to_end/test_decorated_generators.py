@@ -55,6 +55,14 @@ def inference(x):
     return list(g(x))
 
 
+def inference_without_parentheses(x):
+    @torch.inference_mode
+    def g(v):
+        yield torch.is_inference_mode_enabled(), v.sum().item()
+
+    return list(g(x))
+
+
 def chosen(x):
     @torch.set_grad_enabled(False)
     def g(v):
@@ -122,7 +130,8 @@ def asked(x):
 
 
 FUNCTIONS = [
-    without_gradients, without_parentheses, decorated_later, with_gradients, inference, chosen, on_paths, gives_a_value,
+    without_gradients, without_parentheses, decorated_later, with_gradients, inference,
+    inference_without_parentheses, chosen, on_paths, gives_a_value,
     other_decorators, asked,
 ]  # fmt: skip
 

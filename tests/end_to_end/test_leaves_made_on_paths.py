@@ -136,6 +136,32 @@ def test_what_nobody_knows_afterwards(f):
     assert error.value.code == "D2S213" and error.value.location.file == __file__
 
 
+class Lets(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, d):
+        ctx.held = [d]
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        HELD[0].requires_grad_()
+        return g * 2, None
+
+
+HELD = []
+
+
+def test_in_a_backward():
+    def f(x):
+        d = torch.zeros(3)
+        HELD[:] = [d]
+        return Lets.apply(x, d).sum()
+
+    with pytest.raises(TraceError) as error:
+        to_static(f)(torch.ones(3, requires_grad=True))
+    assert error.value.location.file == __file__
+
+
 def test_an_attempt_that_fails_leaves_nothing():
     def f(x):
         d = torch.zeros(3)

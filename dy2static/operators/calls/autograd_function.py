@@ -402,6 +402,8 @@ def _require_no_changes(
             if place.name in context._missed or known is not MISSING and known is not value:
                 refuse(f"changes ctx.{place.name}", "Keep it in a variable of backward.",
                        session.journal.first_stores.get(place))
+    for change in path.leaf_changes:
+        raise change.error(session)
     for place in older.places(path):
         refuse(f"stores to {place.describe()}", "Return it from forward, or use a hook on the gradient outside.",
                session.journal.first_stores.get(place))

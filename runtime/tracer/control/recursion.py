@@ -412,6 +412,8 @@ class Recursion:
     def _require_no_changes(self) -> None:
         """Refuse an activation that changes what is older than itself: each is one of many, in whatever order."""
         path = self.path
+        for change in path.leaf_changes:
+            raise change.error(self.session)
         for place in self._older.places(path):
             raise self._changes(place)
         for storage, value in self._older.written(path):
