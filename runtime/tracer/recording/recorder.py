@@ -143,11 +143,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             with torch_internals.undisturbed():
                 return func(*args, **kwargs)
         if packet in _METADATA:
-            # C++ asks for all sizes, as plain numbers, where it looks at one: that fixes none in a replay
-            facts = torch_internals.SizeFacts(session.shape_env) if self._asks_plainly(packet, args) else None
             result = self._fake_call(func, args, kwargs)
-            if facts is not None:
-                facts.put_back()
             session.sizes.collect_asserts()
             return result
         name = f"{packet}.{func._overloadname}"
@@ -182,11 +178,6 @@ class Recorder(torch_internals.TorchDispatchMode):
             result = self._record(func, name, args, kwargs)
         session.sizes.collect_asserts()  # now that the sizes of the result have names
         return result
-
-    def _asks_plainly(self, packet: str, args: Any) -> bool:
-        """Whether what autograd takes apart in a replay asks for sizes that are not known."""
-        return packet == "aten.size" and self.session.replaying is not None and torch_internals.is_unknown(
-            [self.session.fake(args[0])])
 
     # -- running on fakes ----------------------------------------------------------------------------------------
 
