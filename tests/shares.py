@@ -158,8 +158,6 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_gradients_by_joined_tensors.py::test_refused_where_it_is_asked": 6,
     "tests/end_to_end/test_gradients_by_written_tensors.py::test_asked_inside": 2,
     "tests/end_to_end/test_gradients_by_written_tensors.py::test_asked_outside": 2,
-    "tests/end_to_end/test_gradients_of_cells.py::test_long_memory": 12,
-    "tests/end_to_end/test_gradients_of_cells.py::test_short_memory": 2,
     "tests/end_to_end/test_gradients_of_copies.py::test_as_in_eager": 13,
     "tests/end_to_end/test_handled_faults.py::test_equal_eager": 4,
     "tests/end_to_end/test_handlers_of_values.py::test_every_function_of_numbers": 7,
