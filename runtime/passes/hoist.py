@@ -8,7 +8,8 @@
 
 Under the loop's first test: a loop that never runs computes nothing, and raises nothing. What costs next to nothing and
 surely does not raise needs no test. An Operator that may raise moves only if nothing before it in the body may raise or
-be seen by somebody, so that the first exception stays the first, at its line.
+be seen by somebody, so that the first exception stays the first, at its line. So does one that reads a value which some
+paths do not have: an assertion before it may say so.
 
 What stays: random numbers, effects, what is written or kept (two tensors are two), what reads a value that the loop
 carries, what runs on some paths of an iteration only, and elementwise results that are much bigger than what they are
@@ -21,7 +22,7 @@ Programs that no autograd watches: what runs without gradients, and both halves 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 import torch
@@ -30,6 +31,7 @@ from runtime.ir import UNDEF, Block, Operator, Program, ScalarType, TensorType, 
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import First, Kind
 from runtime.ir.ports import flow_of
+from runtime.ir.undefined import may_be_undefined
 from runtime.ir.walk import Names, copy_block
 from runtime.ops import aten
 from runtime.ops.escaping import Uses
@@ -51,7 +53,7 @@ def hoist(program: Program) -> int:
     """Move Operators out of loops; how many."""
     if not any(flow_of(op).kind is Kind.LOOP for op in program.block.walk()):
         return 0
-    return _Hoist(Names(program)).block(program.block)
+    return _Hoist(Names(program), may_be_undefined(program.block)).block(program.block)
 
 
 @dataclass
@@ -65,6 +67,8 @@ class _Moved:
 @dataclass
 class _Hoist:
     names: Names
+    undefined: set[Variable]
+    """What exists on some paths only: who reads it relies on the assertions before."""
 
     def block(self, block: Block) -> int:
         """Inner loops first: what leaves them may leave the loops around them."""
@@ -84,7 +88,7 @@ class _Hoist:
     def before(self, loop: Operator) -> list[Operator]:
         """What is to stand before a loop; the body has it no longer."""
         first = flow_of(loop).first(loop)
-        moved = _invariant(loop, first is not None)
+        moved = _invariant(loop, first is not None, self.undefined)
         gone = {id(op) for op in (*moved.always, *moved.guarded)}
         body = loop.blocks[-1]
         body.ops[:] = [op for op in body.ops if id(op) not in gone]
@@ -109,7 +113,7 @@ class _Hoist:
         return [*tests, cond]
 
 
-def _invariant(loop: Operator, tested: bool) -> _Moved:
+def _invariant(loop: Operator, tested: bool, undefined: Set[Variable]) -> _Moved:
     """What may leave a body. ``tested``: whether something may be put under the first test."""
     *tests, body = loop.blocks
     changing = {var for block in loop.blocks for var in _assigned(block)}
@@ -118,7 +122,7 @@ def _invariant(loop: Operator, tested: bool) -> _Moved:
     under: set[Variable] = set()
     for op in body.ops:
         read = {*op.inputs, *(var for block in op.blocks for var in block.captures())}
-        raises = may_raise(op)
+        raises = may_raise(op) or not read.isdisjoint(undefined)
         if read.isdisjoint(changing) and _may_move(op) and _pays(op) and not uses.escape(_tensors(op)):
             if not raises and read.isdisjoint(under) and _is_cheap(op):
                 moved.always.append(op)

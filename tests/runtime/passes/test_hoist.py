@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from typing import Any
 
@@ -60,6 +61,19 @@ ADD = "%v : f32[2, 2] = aten.add.Tensor(%x, %y)\n"
 SOLVE = "%v : f32[2, 2] = aten.inverse.default(%y)\n"
 SOLVED = guarded(SOLVE.replace("%v", "%v.1"), "%v : f32[2, 2]", "%v.1")
 PICK = "%p : f32[2, 2] = aten.index_select.default(%h, 0, %i0)\n"
+FEW = "%few : bool = scalar.lt(%n, 2)\n"
+CHOICE = "%m : int, %e : f32[2, 2] = cond(%few) {\n  yield 0, undef\n} {\n  yield 1, %y\n}\n"
+QUESTION = "%o : bool = scalar.ne(%m, 0)\n"
+ASSERTION = 'assert(%o) attrs {exception: "ValueError", message: "nothing"}\n'
+READ = ADD.replace("%y", "%e")
+
+
+def inner(lines: str) -> str:
+    """The names that a copy of these lines has."""
+    for name in ("m", "e", "o", "v"):
+        lines = re.sub(rf"%{name}\b", f"%{name}.1", lines)
+    return lines
+
 
 CASES = [
     pytest.param(loop(ADD), loop("", before=ADD), id="cheap, and surely raises nothing"),
@@ -129,6 +143,11 @@ CASES = [
   yield undef
 }
 """), id="a whole branch"),
+    pytest.param(loop("print(%j)\n" + CHOICE + QUESTION + ASSERTION + READ, before=FEW), loop(
+        "print(%j)\n" + ASSERTION + READ, before=FEW + guarded(
+            inner(CHOICE + QUESTION), "%e : f32[2, 2], %o : bool", "%e.1, %o.1")), id="of what some paths do not have"),
+    pytest.param(loop(CHOICE + QUESTION + ASSERTION + READ, before=FEW), loop("", before=FEW + guarded(
+        inner(CHOICE + QUESTION + ASSERTION + READ), "%v : f32[2, 2]", "%v.1")), id="with its assertion"),
     pytest.param(loop(SOLVE, test="%t : bool = scalar.lt(%k, %n)"), None, id="a test that is computed: no first test"),
     pytest.param(loop(ADD, test="%t : bool = scalar.lt(%k, %n)"),
                  loop("", test="%t : bool = scalar.lt(%k, %n)", before=ADD), id="which what is cheap does not need"),
