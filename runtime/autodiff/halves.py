@@ -464,6 +464,9 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
     with torch_internals.autocast_as(run.autocast), torch_internals.rng_restored(run.rng), torch.enable_grad(), (
             drawn.giving_again(run.drawn)):
         views = [_view(argument) for argument in run.arguments]
+        for index in run.halves.written:  # this run writes them, too, and others of the same call may follow
+            if views[index] is run.arguments[index]:
+                views[index] = views[index].clone()
         leaves = [_view(leaf) for leaf in call.leaves]
         values = call.stage.again.run([*views, *leaves], [])
     pairs = [
