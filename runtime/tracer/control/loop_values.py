@@ -22,6 +22,7 @@ from runtime.tracer.control.parts import Number
 from runtime.tracer.control.slots import Slot, held, same_items, store
 from runtime.tracer.python_state.held import RowField, is_held, keys_change
 from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import gradients
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import containers, flattening, structure, unification
 from runtime.tracer.values.tables import table_for
@@ -48,6 +49,8 @@ class LoopValues:
         """What stands for the slots in the body."""
         self.outs: list[Any] = []
         """What the slots hold at the end of the iteration."""
+        self._begun: dict[Variable, torch.Tensor] = {}
+        """What stands for tensors in the body, by the Block's arguments."""
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
         self.objects = Identities(session.objects.created)
@@ -76,7 +79,24 @@ class LoopValues:
         for slot, value in zip(self.slots, self.inner):
             if value is not slot.init and isinstance(value, torch.Tensor) and isinstance(slot.init, torch.Tensor):
                 scope.begins[session.read(value)] = session.read(slot.init)
+                scope.firsts[id(value)] = value, slot.init
+                self._begun[session.read(value)] = value
         return args
+
+    def are_alike(self, path: Path) -> bool:
+        """Whether gradients of the next iteration surely reach the leaves that those of this one were taken to reach by
+        what was before the loop."""
+        session = self.session
+        ends = {id(value): end for value, end in zip(self.inner, self.outs)}
+        with path.inside(session):
+            for carried, before in path.scope.taken_alike:
+                leaf = ends.get(id(before), before)
+                roots = [ends[id(self._begun[var])] for var in carried]
+                if not isinstance(leaf, torch.Tensor) or not any(
+                    isinstance(root, torch.Tensor) and gradients.reaches_surely(session, root, leaf) for root in roots
+                ):
+                    return False
+        return True
 
     def put(self, values: Sequence[Any]) -> None:
         """Let the variables and places hold these, one a slot."""

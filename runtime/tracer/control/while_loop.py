@@ -69,9 +69,12 @@ def _settle(
     parts = _new_parts(session)
     repeat: set[Place] | None = None
     changed: list[LeafChange] = []
+    alike = True
     for number in range(TRIES):
-        attempt = _Attempt(session, slots, parts, test, body, names, alone, location)
+        attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
+        if stable and not attempt.values.are_alike(attempt.path):
+            stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
@@ -114,8 +117,10 @@ class _Attempt:
 
     def __init__(
         self, session: Session, slots: list[Slot], parts: list[LoopPart], test: Callable[[], Any],
-        body: Callable[[], None], names: Names, alone: set[int], location: Location | None,
+        body: Callable[[], None], names: Names, alone: set[int], alike: bool, location: Location | None,
     ) -> None:  # fmt: skip
+        """``alike``: see ``Scope``."""
+        self.alike = alike
         self.session = session
         self.parts = parts
         self.location = location
@@ -160,6 +165,7 @@ class _Attempt:
     def _enter(self, scope: Scope) -> None:
         """Give every carried thing a Block argument and its stand-in inside the body."""
         session, values = self.session, self.values
+        scope.alike = self.alike
         self.args += values.arguments(scope)
         self.body = Body(session, scope, self.entry, self.touched, self.location)
         for part in self.parts:

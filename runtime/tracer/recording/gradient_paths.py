@@ -22,7 +22,7 @@ from runtime.ops import aten
 from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken
 
 if TYPE_CHECKING:
-    from runtime.tracer.recording.session import Session
+    from runtime.tracer.recording.session import Scope, Session
 
 Reached = dict[Variable, bool]
 """Values that a gradient reaches; True: on every path."""
@@ -41,19 +41,22 @@ class Paths:
     """What they meet on the way, in Blocks too."""
     made_of: dict[Variable, list[Variable]]
     """What each value that they reach was made of, as far as gradients go on; not of what is in a Block."""
+    alike: dict[Variable, tuple[Variable, Scope]]
+    """What open loops carry that they surely go through, where each iteration is taken to be as the first: what it was
+    before, and the loop's body."""
 
     def leading(self, goals: Collection[Variable]) -> set[Variable]:
         """``goals``, and the values that they reach and go on from to one of those."""
-        users: dict[Variable, list[Variable]] = {}
-        for var, sources in self.made_of.items():
-            for source in sources:
-                users.setdefault(source, []).append(var)
-        found, todo = set(goals), list(goals)
-        while todo:
-            new = [var for var in users.get(todo.pop(), ()) if var not in found]
-            found.update(new)
-            todo += new
-        return found
+        return _users_of(goals, self.made_of)
+
+    def alike_to(self, goals: Collection[Variable]) -> dict[Scope, frozenset[Variable]]:
+        """What each open loop carries that leads to one of ``goals``, if each iteration is as the first."""
+        leading = _users_of(goals, self.made_of | {var: [first] for var, (first, _) in self.alike.items()})
+        found: dict[Scope, set[Variable]] = {}
+        for var, (_, scope) in self.alike.items():
+            if var in leading:
+                found.setdefault(scope, set()).add(var)
+        return {scope: frozenset(carried) for scope, carried in found.items()}
 
     def run(self, leading: set[Variable]) -> list[Operator]:
         """The Operators whose derivative is asked for on the way to ``leading``: what made a goal is not, unless it
@@ -62,31 +65,54 @@ class Paths:
         return [op for op in self.through if not goes_on.isdisjoint(op.outputs)]
 
 
+def _users_of(goals: Collection[Variable], made_of: dict[Variable, list[Variable]]) -> set[Variable]:
+    users: dict[Variable, list[Variable]] = {}
+    for var, sources in made_of.items():
+        for source in sources:
+            users.setdefault(source, []).append(var)
+    found, todo = set(goals), list(goals)
+    while todo:
+        new = [var for var in users.get(todo.pop(), ()) if var not in found]
+        found.update(new)
+        todo += new
+    return found
+
+
 def reached(
-    session: Session, roots: Iterable[Variable], stops: Collection[Variable], taken: Taken | None = None
+    session: Session, roots: Iterable[Variable], stops: Collection[Variable], taken: Taken | None = None,
+    alike: bool = True,
 ) -> Paths:
     """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only.
 
     What a loop carries comes from what it began with in the first iteration; what iterations leave to each other is not
-    known yet.
+    known yet. ``alike``: it is taken to reach the same leaves, unless the loop has found that it does not
+    (``Scope.alike``); the end of the iteration tells.
     """
     scopes = list(session.scope.chain())
     makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
-    begins = {var: first for scope in scopes for var, first in scope.begins.items()}
+    begins = {var: (first, scope) for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
     walk = _Walk(session.outside.grad, frozenset(stops).union(*earlier.values()), taken or {})
     made_of: dict[Variable, list[Variable]] = {}
     found = walk.back(makers, dict.fromkeys(roots, True), made_of)
     direct = set(walk.through)
     todo = dict(found)
-    while firsts := {begins[var]: False for var in todo if var in begins and var not in walk.stops}:
+    used: dict[Variable, tuple[Variable, Scope]] = {}
+    while begun := [var for var in todo if var in begins and var not in walk.stops]:
+        firsts: Reached = {}
+        for var in begun:
+            first, scope = begins[var]
+            sure = todo[var] and alike and scope.alike
+            firsts[first] = sure or firsts.get(first, False)
+            if sure:
+                used[var] = begins[var]
         todo = {var: sure for var, sure in walk.back(makers, firsts, made_of).items() if var not in found}
         found.update(todo)
     for var, firsts_of_it in earlier.items():
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct, walk.met, made_of)
+    return Paths(found, walk.through, walk.through - direct, walk.met, made_of, used)
 
 
 def before_loops(session: Session, var: Variable) -> list[Variable]:

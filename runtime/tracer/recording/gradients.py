@@ -171,7 +171,32 @@ def paths(
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
+    _note_alike(session, paths, starts, wanted, now)
     return paths
+
+
+def _note_alike(
+    session: Session, paths: Paths, starts: Roots, wanted: list[torch.Tensor], now: dict[Variable, TensorInfo]
+) -> None:
+    """Note what is sure only if the iterations of the open loops are alike: their end tells."""
+    if not paths.alike:
+        return
+    without = reached(session, [session.read(root) for root, _ in starts], now, alike=False).found
+    for leaf in wanted:
+        var = session.read(leaf)
+        if not paths.found.get(var, False) or without.get(var, False):
+            continue
+        alike = paths.alike_to({var, *before_loops(session, var)})
+        for scope in session.scope.chain():
+            if scope in alike:
+                scope.taken_alike.append((alike[scope], leaf))
+            _, leaf = scope.firsts.get(id(leaf), (leaf, leaf))
+
+
+def reaches_surely(session: Session, root: torch.Tensor, leaf: torch.Tensor) -> bool:
+    """Whether a gradient of ``root``, as it is now, reaches a leaf on every path."""
+    now = {session.read(tensor) for tensor, _ in leaves(session)}
+    return reached(session, [session.read(root)], now).found.get(session.read(leaf), False)
 
 
 def _require_as_now(
@@ -216,6 +241,7 @@ def _require_unwritten(
             older |= {value: storage for value in values if value is not None and value is not storage.value}
     if older:
         goals = {session.read(one) for one in wanted}
+        goals.update(first for var in list(goals) for first in before_loops(session, var))
         direct = reached(session, [session.read(root) for root, _ in starts], {*now, *goals}).found
         for var in direct:
             if var in older and var not in goals:

@@ -77,6 +77,13 @@ class Scope:
     sizes: dict[Any, Variable] = field(default_factory=dict)
     begins: dict[Variable, Variable] = field(default_factory=dict)
     """In the body of a loop: what values that it carries were before the loop."""
+    firsts: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    """In the body of a loop: what stands for tensors that it carries, by identity, and what these were before it."""
+    alike: bool = True
+    """In the body of a loop: whether a gradient that reaches a leaf by what was before the loop is taken to reach it in
+    each iteration."""
+    taken_alike: list[tuple[frozenset[Variable], torch.Tensor]] = field(default_factory=list)
+    """In the body of a loop: such leaves, each with what is carried that leads to it."""
     refused: BaseException | None = None
     """In the body of a loop: why it is refused if it carries what it is taken to carry."""
     before: Operator | None = None

@@ -1,0 +1,165 @@
+"""Training loops that carry the loss: each iteration asks for the gradient of what the one before it computed.
+
+The loss before the loop and the loss of an iteration may reach other leaves. Where all iterations are alike a gradient
+is sure; where only the first reaches a leaf, what the others find is eager's, or refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn, optim
+
+from dy2static import to_static
+from runtime.errors import Dy2StaticError
+from tests.oracle import same
+
+OPTIMIZERS: dict[str, Callable[[list[torch.Tensor]], optim.Optimizer]] = {
+    "SGD": lambda leaves: optim.SGD(leaves, lr=0.2),
+    "momentum": lambda leaves: optim.SGD(leaves, lr=0.05, momentum=0.5),
+    "Adam": lambda leaves: optim.Adam(leaves, lr=0.3),
+    "Adam one by one": lambda leaves: optim.Adam(leaves, lr=0.3, foreach=False),
+}
+
+
+def made_inside(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w = torch.zeros(3, requires_grad=True)
+    opt, steps = make([w]), 0
+    loss = ((w - x) ** 2).sum()
+    while loss > 0.5 and steps < 9:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        steps += 1
+        loss = ((w - x) ** 2).sum()
+    return w.detach(), steps, loss.detach()
+
+
+def of_a_layer(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    opt, steps = make(list(layer.parameters())), 0
+    loss = (layer(x) ** 2).sum()
+    while loss > 0.01 and steps < 6:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        steps += 1
+        loss = (layer(x) ** 2).sum()
+    return steps, loss.detach()
+
+
+def by_hand(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, steps = torch.zeros(3, requires_grad=True), 0
+    loss = ((w - x) ** 2).sum()
+    while loss > 0.5 and steps < 9:
+        (grad,) = torch.autograd.grad(loss, w)
+        with torch.no_grad():
+            w -= 0.1 * grad
+        steps += 1
+        loss = ((w - x) ** 2).sum()
+    return w.detach(), steps
+
+
+def nested(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w = torch.zeros(3, requires_grad=True)
+    opt, steps = make([w]), 0
+    loss = ((w - x) ** 2).sum()
+    for _ in range(int((x > 0).sum())):
+        while loss > 0.5 and steps < 9:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            steps += 1
+            loss = ((w - x) ** 2).sum()
+        x = x + 1
+        loss = ((w - x) ** 2).sum()
+    return w.detach(), steps, loss.detach()
+
+
+def on_one_path(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w = torch.zeros(3, requires_grad=True)
+    opt, steps = make([w]), 0
+    loss = ((w - x) ** 2).sum()
+    while loss > 0.5 and steps < 9:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        steps += 1
+        if loss < 2:
+            loss = (w - x).abs().sum()
+        else:
+            loss = ((w - x) ** 2).sum()
+    return w.detach(), steps
+
+
+def first_reaches_one_more(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    opt, steps = make([w, v]), 0
+    loss = ((w * v - x) ** 2).sum() + (v ** 2).sum()
+    while loss > 0.5 and steps < 5:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        steps += 1
+        loss = ((w - x) ** 2).sum()
+    return w.detach(), v.detach(), v.grad is None, steps
+
+
+def later_reach_one_more(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    opt, steps = make([w, v]), 0
+    loss = ((w - x) ** 2).sum()
+    while loss > 0.5 and steps < 5:
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        steps += 1
+        loss = ((w * v - x) ** 2).sum()
+    return w.detach(), v.detach(), v.grad is None, steps
+
+
+def in_turn(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v = torch.zeros(3, requires_grad=True), torch.zeros(3, requires_grad=True)
+    opt = make([w, v])
+    loss, other = ((w - x) ** 2).sum(), ((v + x) ** 2).sum()
+    for _ in range(int((x > 0).sum()) + 1):
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        loss, other = other, ((w - x) ** 2).sum()
+    return w.detach(), v.detach(), w.grad is None, v.grad is None
+
+
+EQUAL = [made_inside, of_a_layer, by_hand, on_one_path]
+OTHERS = [nested, first_reaches_one_more, later_reach_one_more, in_turn]
+
+
+def _outcomes(function: Callable[..., Any], convert: Callable[..., Any], optimizer: str) -> list[Any]:
+    torch.manual_seed(0)
+    layer, found = nn.Linear(3, 2), []
+    called = convert(lambda x, own: function(x, own, OPTIMIZERS[optimizer]))
+    for values in ((1.0, 2.0, -3.0), (0.1, 0.1, 0.1), (0.5, 1.5, 1.0)):
+        own = copy.deepcopy(layer)
+        found += [called(torch.tensor(values), own), [one.detach() for one in own.parameters()]]
+    return found
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("function", EQUAL, ids=lambda function: function.__name__)
+def test_iterations_that_are_alike(function: Callable[..., Any], optimizer: str) -> None:
+    expected = _outcomes(function, lambda one: one, optimizer)
+    same(_outcomes(function, to_static, optimizer), expected, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("function", OTHERS, ids=lambda function: function.__name__)
+def test_iterations_that_reach_other_leaves(function: Callable[..., Any], optimizer: str) -> None:
+    try:
+        got = _outcomes(function, to_static, optimizer)
+    except Dy2StaticError as error:
+        assert error.code in ("D2S213", "D2S222", "D2S253"), error
+        return
+    same(got, _outcomes(function, lambda one: one, optimizer), tolerance=1e-6)
