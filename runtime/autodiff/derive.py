@@ -229,16 +229,7 @@ def derive(
         for old, through in (passed_through(program, set(places)) if len(made) > 1 else {}).items()
         for _, index in (pair for outputs in stages for pair in outputs if pair[0] is old)
     }
-    fixed = [
-        (index, dim, real.shape[dim]) for index, (old, var, real) in enumerate(zip(program.block.args, args, arguments))
-        if isinstance(var.type, TensorType)
-        for dim, (now, then) in enumerate(zip(session.dims(forward.env[old]), var.type.shape or ())) if now != then
-    ]  # fmt: skip
-    facts = session.sizes.facts_of_inputs()
-    where = session.sizes.places(facts, [old.name for old in program.block.args])
-    limited = None
-    if fixed or not facts <= assumed:  # a formula takes another way for other sizes
-        limited = Assumed(tuple(fixed), tuple(facts), where)
+    limited = replay.assumed(session, forward, program, args, arguments, assumed)
     first = _half(f"{program.name}.forward", block, program)
     unsure = frozenset(index for half in halves for index in half.unsure)
     derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, limited)

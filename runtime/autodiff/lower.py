@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff import replay
+from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
@@ -26,19 +27,23 @@ def targets(program: Program) -> list[Operator]:
     return [op for op in program.block.walk() if op.name == "gradients"]
 
 
-def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> Program:
-    """The Program with its ``gradients`` written out; ``arguments`` have the metadata of its inputs and parameters.
+def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> tuple[Program, list[Assumed]]:
+    """The Program with its ``gradients`` written out, and what that assumes of the sizes of arguments.
+
+    ``arguments`` have the metadata of its inputs and parameters.
 
     Raises:
         NotDifferentiable: One of them can only be computed by torch's autograd at run time.
     """
+    limits: list[Assumed] = []
     while found := targets(program):
         inside = set(_inside_functions(program))
         outside = [target for target in found if target not in inside]
         if not outside:  # the Operator stays for what is asked later, and with it its Blocks
             raise NotDifferentiable("gradients that an autograd.Function asks for in its forward or backward")
-        program, _ = lower_one(program, arguments, outside[0])
-    return program
+        program, _, limit = lower_one(program, arguments, outside[0])
+        limits += [] if limit is None else [limit]
+    return program, limits
 
 
 def _inside_functions(program: Program) -> Iterator[Operator]:
@@ -51,8 +56,9 @@ def _inside_functions(program: Program) -> Iterator[Operator]:
 
 def lower_one(
     program: Program, arguments: Sequence[torch.Tensor], target: Operator, blocked: Sequence[Variable] = ()
-) -> tuple[Program, dict[Variable, Operand]]:
-    """Write out one of them; the new Program, and what the old Variables of the main Block are called in it.
+) -> tuple[Program, dict[Variable, Operand], Assumed | None]:
+    """Write out one of them; the new Program, what the old Variables of the main Block are called in it, and what is
+    assumed of the sizes of ``arguments``.
 
     No gradient flows through ``blocked``.
     """
@@ -67,6 +73,7 @@ def lower_one(
         forward.block(program.block)
         yields = [forward.result(o) for o in program.block.yields]
         known = {old: _name(session, forward, old) for old in _assigned(program.block)}
+        limit = replay.assumed(session, forward, program, args, arguments)
     block = session.scope.block
     block.args, block.yields = args, yields
     renamed = dict(zip(program.block.args, args))
@@ -83,7 +90,7 @@ def lower_one(
     derived = session.replaying.derived
     results = [*yields, *(value for value in known.values() if isinstance(value, Variable))]
     remove_dead(block, results, lambda op: does_more(op) if op in derived else has_effect(op))
-    return lowered, known
+    return lowered, known, limit
 
 
 def _idle(block: Block, target: Operator) -> frozenset[Operator]:

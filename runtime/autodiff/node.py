@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.autodiff.assumed import Assumed
+from runtime.autodiff.assumed import Assumed, OfSizes
 from runtime.autodiff.derive import derive
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, Takeover
@@ -57,10 +57,6 @@ _CHOOSES = ("aten.scaled_dot_product_attention.default",)
 _WITH_HISTORY = ("grad.leaf", "grad.named")
 """Operators whose results have a history under autograd although no argument has one."""
 
-_MOST_SIZED = 16
-"""Derivatives of one Program that hold for some sizes only; for other sizes torch's autograd does it."""
-_MOST_SHAPES = 1024
-"""Shapes of arguments of which it is kept which derivative serves them."""
 BIG = 65_536
 """Elements of an argument from which on a backward Program is faster than torch's autograd in straight lines."""
 
@@ -111,13 +107,13 @@ class Runner:
         self._asks_gradients = bool(targets(program))
         self._chooses_kernels = any(op.name in _CHOOSES for op in program.block.walk())
         self._halves: dict[Any, Runs | None] = {}
-        self._sized: dict[Any, list[Assumed]] = {}
-        """Of derivatives that hold for some sizes only what each assumes of them."""
-        self._of_shapes: dict[Any, int] = {}
-        """Which of them serves arguments of these shapes."""
+        self._sized = OfSizes()
+        """Which of the halves serve which sizes."""
         self.casting: Casting = ()
         """The autocast state that backward was last called under: what it is made for from then on."""
         self._lowered: dict[Any, Runner | None] = {}
+        self._lowered_sized = OfSizes()
+        """Which of the lowered Programs serve which sizes."""
         self._used: dict[Any, bool] = {}
         """Whether every result depends on a state with a history, on every path: by kind of arguments and position."""
         self._lock = threading.RLock()
@@ -251,17 +247,13 @@ class Runner:
         with self._lock:
             key = self._halves_key(arguments, casting)
             if key not in self._halves:
-                if len(self._sized.get(self._base_key(arguments, casting), ())) >= _MOST_SIZED:
+                base = self._base_key(arguments, casting)
+                if self._sized.is_full(base):
                     return None
                 with _preparing():
                     made = self._derive(arguments, casting)
                 if made is not None and made.derivative.assumed is not None:
-                    key, assumed = self._base_key(arguments, casting), made.derivative.assumed
-                    shapes = tuple(argument.shape for argument in arguments)
-                    if not assumed.holds(shapes):  # what it says cannot be told by numbers
-                        assumed = Assumed.exactly(shapes)
-                    self._sized.setdefault(key, []).append(assumed)
-                    key = (key, len(self._sized[key]) - 1)
+                    key = self._sized.add(base, [made.derivative.assumed], arguments)
                 self._halves[key] = made
             return self._halves[key]
 
@@ -302,21 +294,8 @@ class Runner:
         return (key, repr(torch_internals.settings())) if self._chooses_kernels else key
 
     def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
-        """What calls have in common that one derivative serves. Of several for several sizes it is the first of which
-        all holds that it assumes; the number of one that is not there yet if there is none."""
-        key = self._base_key(arguments, casting)
-        every = self._sized.get(key)
-        if every is None:
-            return key
-        shapes = tuple(argument.shape for argument in arguments)
-        number = self._of_shapes.get((key, shapes))
-        if number is None:
-            number = next((place for place, one in enumerate(every) if one.holds(shapes)), len(every))
-            if number < len(every):
-                if len(self._of_shapes) > _MOST_SHAPES:
-                    self._of_shapes.clear()
-                self._of_shapes[key, shapes] = number
-        return key, number
+        """What calls have in common that one derivative serves."""
+        return self._sized.find(self._base_key(arguments, casting), arguments)
 
     def _derive(self, arguments: Sequence[Any], casting: Casting) -> Runs | None:
         if not _plain_tensors(arguments):
@@ -341,23 +320,29 @@ class Runner:
 
     def lowered(self, arguments: Sequence[Any]) -> Runner | None:
         """The same Program with the gradients it asks for written out; None where torch's autograd has to do it."""
-        key = _key(arguments)
+        base = _key(arguments)
         with self._lock:
+            key = self._lowered_sized.find(base, arguments)
             if key not in self._lowered:
+                if self._lowered_sized.is_full(base):
+                    return None
                 with _preparing():
-                    self._lowered[key] = self._lower(arguments)
+                    made, limits = self._lower(arguments)
+                if limits:
+                    key = self._lowered_sized.add(base, limits, arguments)
+                self._lowered[key] = made
             return self._lowered[key]
 
-    def _lower(self, arguments: Sequence[Any]) -> Runner | None:
+    def _lower(self, arguments: Sequence[Any]) -> tuple[Runner | None, list[Assumed]]:
         autocast = any(enabled for _, enabled, _ in torch_internals.autocast_state())
         if autocast or not _plain_tensors(arguments) or any(op.autocast for op in self.program.block.walk()):
-            return None
+            return None, []
         try:
             with torch_internals.undisturbed():
-                program = lower_gradients(self.program, arguments)
+                program, limits = lower_gradients(self.program, arguments)
         except _NO_PROGRAM:
-            return None
-        return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched)
+            return None, []
+        return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched), limits
 
 
 def _is_straight(program: Program) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.replay_recorder import ReplayRecorder
-from runtime.ir import ScalarType, TensorType, Variable
+from runtime.ir import Program, ScalarType, TensorType, Variable
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import trace_lock
 from runtime.tracer.memory.storage_table import TensorInfo
@@ -69,4 +70,21 @@ def argument(session: Session, forward: Forward, old: Variable, real: Any) -> Va
     return var
 
 
-__all__ = ["Forward", "Session", "argument", "replaying"]
+def assumed(
+    session: Session, forward: Forward, program: Program, args: Sequence[Variable], arguments: Sequence[Any],
+    known: Set[Any] = frozenset(),
+) -> Assumed | None:
+    """What a replay assumed of the sizes of ``arguments``, as a formula takes another way for other sizes; None if it
+    assumed no more than ``known``. ``args``: what stands for the arguments."""
+    fixed = [
+        (index, dim, real.shape[dim]) for index, (old, var, real) in enumerate(zip(program.block.args, args, arguments))
+        if isinstance(var.type, TensorType)
+        for dim, (now, then) in enumerate(zip(session.dims(forward.env[old]), var.type.shape or ())) if now != then
+    ]  # fmt: skip
+    facts = session.sizes.facts_of_inputs()
+    if not fixed and facts <= known:
+        return None
+    return Assumed(tuple(fixed), tuple(facts), session.sizes.places(facts, [old.name for old in program.block.args]))
+
+
+__all__ = ["Forward", "Session", "argument", "assumed", "replaying"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.lower import lower_one
 from runtime.errors import ProgramError
 from runtime.ir import Block, Input, Operand, Operator, Parameter, Program, ScalarType, TensorType, Variable
@@ -90,7 +91,11 @@ def gradients(
     )  # fmt: skip
     program.block.ops.append(target)
     try:
-        lowered, renamed = lower_one(program, [_example(arg) for arg in program.block.args], target, blocked)
+        lowered, renamed, limit = lower_one(program, [_example(arg) for arg in program.block.args], target, blocked)
+        for index, dim, _ in () if limit is None else limit.sizes:
+            raise NotDifferentiable(
+                f"the gradient asks for the size of dimension {dim} of {program.block.args[index].name!r} as a number; "
+                "say the size in place of None")
     except BaseException:
         program.block.ops.remove(target)
         raise
