@@ -124,7 +124,6 @@ def derive(
             write.target.type for write in program.writes if isinstance(write.target.type, TensorType)
         )
         tape = forward.block(program.block)
-        assumed = session.sizes.facts_of_inputs()
         if forward.versions.chances.any():
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
         if any(forward.is_active(var) for var in overwritten(program)):
@@ -229,7 +228,7 @@ def derive(
         for old, through in (passed_through(program, set(places)) if len(made) > 1 else {}).items()
         for _, index in (pair for outputs in stages for pair in outputs if pair[0] is old)
     }
-    limited = replay.assumed(session, forward, program, args, arguments, assumed)
+    limited = replay.assumed(session, forward, program, args, arguments)
     first = _half(f"{program.name}.forward", block, program)
     unsure = frozenset(index for half in halves for index in half.unsure)
     derivative = Derivative(first, made, results, flags, differentiable, views, same, unsure, limited)

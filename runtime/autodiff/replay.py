@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import trace_lock
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.numbers import scalars
+from runtime.tracer.numbers.symbols import sympy
 from runtime.tracer.recording.session import Replaying, Session
 
 
@@ -71,18 +72,22 @@ def argument(session: Session, forward: Forward, old: Variable, real: Any) -> Va
 
 
 def assumed(
-    session: Session, forward: Forward, program: Program, args: Sequence[Variable], arguments: Sequence[Any],
-    known: Set[Any] = frozenset(),
+    session: Session, forward: Forward, program: Program, args: Sequence[Variable], arguments: Sequence[Any]
 ) -> Assumed | None:
-    """What a replay assumed of the sizes of ``arguments``, as a formula takes another way for other sizes; None if it
-    assumed no more than ``known``. ``args``: what stands for the arguments."""
+    """What a replay assumed of the sizes of ``arguments``, as a formula, or an operator that is made of others, takes
+    another way for other sizes; None if that is no more than what the Program assumes itself.
+
+    ``args``: what stands for the arguments.
+    """
     fixed = [
         (index, dim, real.shape[dim]) for index, (old, var, real) in enumerate(zip(program.block.args, args, arguments))
         if isinstance(var.type, TensorType)
         for dim, (now, then) in enumerate(zip(session.dims(forward.env[old]), var.type.shape or ())) if now != then
     ]  # fmt: skip
-    facts = session.sizes.facts_of_inputs()
-    if not fixed and facts <= known:
+    names = {symbol.node.expr: sympy.Symbol(name) for name, symbol in forward.sizes.items()}
+    known = {assume.expr for assume in program.assumes}
+    facts = {fact for fact in session.sizes.facts_of_inputs() if str(fact.xreplace(names)) not in known}
+    if not fixed and not facts:
         return None
     return Assumed(tuple(fixed), tuple(facts), session.sizes.places(facts, [old.name for old in program.block.args]))
 

@@ -24,6 +24,11 @@ from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATI
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope, Session
 
+_LIKE_ANOTHER = frozenset(f"aten.{name}" for name in (
+    "expand_as.default", "reshape_as.default", "type_as.default", "view_as.default", "resize_as_.default",
+    "to.other", "to_mkldnn_backward.default"))  # fmt: skip
+"""Operators that take the sizes or the dtype of another tensor, through which no gradient goes."""
+
 Reached = dict[Variable, bool]
 """Values that a gradient reaches; True: on every path."""
 
@@ -186,7 +191,8 @@ class _Walk:
         elif self._has_history(op):
             self.through.add(op)
             sure = not op.name.startswith(("array.", "py_func"))
-            yield from ((var, sure) for var in _tensors((op.args, tuple(op.kwargs.values()))))
+            args = op.args[:1] if op.name in _LIKE_ANOTHER else op.args
+            yield from ((var, sure) for var in _tensors((args, tuple(op.kwargs.values()))))
 
     def _has_history(self, op: Operator) -> bool:
         if op.name.startswith("aten.") and (op.name == "aten.detach.default" or aten.is_factory(aten.resolve(op.name))):
