@@ -489,3 +489,58 @@ def test_too_few_gradients_are_an_error_of_backward():
         result = one(vec(1.0, 2.0), vec(3.0, 4.0))
         with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 2, got 1\)"):
             result.sum().backward()
+
+
+class _Doubles(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return grad * 2 + x * 0
+
+
+class _OfItsClass(_Doubles):
+    @classmethod
+    def forward(cls, ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(ctx, x)
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return super().backward(ctx, grad) * 3
+
+
+class _OfTwoNames(_Doubles):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return super(_OfTwoNames, _OfTwoNames).forward(ctx, x) + 1
+
+
+class _OfApply(_Doubles):
+    @classmethod
+    def apply(cls, x: torch.Tensor) -> torch.Tensor:
+        return super().apply(x) - 1
+
+
+@pytest.mark.parametrize("decides", [False, True])
+@pytest.mark.parametrize("function", [_OfItsClass, _OfTwoNames, _OfApply], ids=lambda one: one.__name__.strip("_"))
+def test_what_the_class_before_does(function: Any, decides: bool) -> None:
+    """``super()`` in ``forward``, ``backward`` and ``apply``."""
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = function.apply(x)
+        if decides and y.sum() > 4:
+            y = function.apply(y)
+        return y
+
+    found = []
+    for one in (f, to_static(f)):
+        for size in (1.0, 3.0):
+            x = torch.full((2,), size, requires_grad=True)
+            y = one(x)
+            y.sum().backward()
+            found += [y.detach(), x.grad]
+    for a, b in zip(found[:4], found[4:]):
+        torch.testing.assert_close(a, b)

@@ -24,6 +24,8 @@ from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATI
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope, Session
 
+_PASSED_ON = frozenset({"grad.required", "grad.contiguous"})
+"""Operators that give a gradient as it is."""
 _LIKE_ANOTHER = frozenset(f"aten.{name}" for name in (
     "expand_as.default", "reshape_as.default", "type_as.default", "view_as.default", "resize_as_.default",
     "to.other", "to_mkldnn_backward.default"))  # fmt: skip
@@ -184,6 +186,8 @@ class _Walk:
         elif op.name == "gradients":
             if op.attrs["create_graph"]:
                 yield from ((var, False) for var in _tensors(op.args))
+        elif op.name in _PASSED_ON:
+            yield from ((var, True) for var in _tensors(op.args[:1]))
         elif kind is Kind.FUNCTION or definition_of(op.name).again(op) is not None:
             self.through.add(op)
             inside = [var for block in op.blocks for var in block.captures()]
