@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
 import torch
@@ -536,7 +537,7 @@ def test_what_the_class_before_does(function: Any, decides: bool) -> None:
         return y
 
     found = []
-    for one in (f, to_static(f)):
+    for one in (f, dy2static.to_static(f)):
         for size in (1.0, 3.0):
             x = torch.full((2,), size, requires_grad=True)
             y = one(x)
