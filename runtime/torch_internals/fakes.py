@@ -275,6 +275,26 @@ def dispatches_itself(real: torch.Tensor) -> bool:
     return cls is not torch.Tensor and cls.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
 
 
+@functools.cache
+def overridden_by(cls: type) -> str | None:
+    """What a user's class of tensors does otherwise than ``torch.Tensor``: the name of a method or operator; None if it
+    has only more."""
+    for base in cls.__mro__[: cls.__mro__.index(torch.Tensor)]:
+        if not base.__module__.startswith("torch."):
+            for name in vars(base):
+                if name not in _HARMLESS and hasattr(torch.Tensor, name):
+                    return name
+    return None
+
+
+_HARMLESS = frozenset(vars(type("Empty", (), {"__annotations__": {}, "__slots__": ()}))) | {
+    "__new__", "__init__", "__init_subclass__", "__repr__", "__str__", "__deepcopy__", "__reduce_ex__", "__reduce__",
+    "__setstate__", "__getstate__", "__orig_bases__", "__parameters__", "__class_getitem__", "__qualname__",
+    "__firstlineno__", "__static_attributes__", "__dict__", "__weakref__",
+}  # fmt: skip
+"""What no computation asks a class for."""
+
+
 def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:
     """A fake tensor with the metadata of ``real``; sizes of the dimensions in ``dynamic`` are those symbols."""
     with _disable_current_modes(), torch._C.DisableTorchFunction():

@@ -44,6 +44,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.values import modules, traced_attribute
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.memory import hung
 from runtime.tracer.numbers.scalars import refuse
@@ -88,6 +89,11 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
     for one in _each(classes):
         python_method(one, "__instancecheck__")  # a guard of what a metaclass of the user's says
     result = isinstance(value, classes)
+    if isinstance(value, torch.Tensor) and any(
+        isinstance(one, type) and issubclass(one, torch.Tensor) and not module_name(one).startswith("torch")
+        for one in _each(classes)
+    ):
+        session.inputs.require_plain_classes()
     if isinstance(value, torch.Tensor) and any(one in (torch.nn.Parameter, torch.nn.Buffer) for one in _each(classes)):
         hung.ask_class(session, value)
     if is_external(session, value) and any(isinstance(one, abc.ABCMeta) for one in _each(classes)):
@@ -120,6 +126,7 @@ def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if isinstance(args[0], Choice):
         return distribute(session, args[0], eager_type)
     if isinstance(args[0], torch.Tensor):
+        session.inputs.require_plain_classes()
         hung.ask_class(session, args[0])
     return eager_type(args[0])
 

@@ -79,6 +79,8 @@ class Inputs:
         """Those of them that are written in a way that autograd refuses for leaves which need a gradient."""
         self.asked: dict[Variable, dict[str, Question]] = {}
         """What else the trace asked the caller's tensors."""
+        self.users_class: type | None = None
+        """A class of tensors of the user's that one of them has."""
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
@@ -112,8 +114,8 @@ class Inputs:
         """Refuse a tensor that is more than one block of memory.
 
         Raises:
-            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, it is a nested or quantized tensor,
-                or only a library knows its layout.
+            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own or overrides what torch's has, it is a
+                nested or quantized tensor, or only a library knows its layout.
         """
         if real.is_nested:
             raise self.session.error(
@@ -133,6 +135,27 @@ class Inputs:
                 "operators do to it has no place in a Program",
                 hint="Give the function the plain tensors that it holds, or leave it out with not_to_static.",
                 code="D2S213")
+        other = torch_internals.overridden_by(type(real))
+        if other is not None:
+            raise self.session.error(
+                f"{label} is a {type(real).__name__}, a class of tensors with a {other}() of its own: a Program runs "
+                "torch's", hint="Give the function x.as_subclass(torch.Tensor), or leave it out with not_to_static.",
+                code="D2S213")
+        if type(real) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            self.users_class = type(real)
+
+    def require_plain_classes(self) -> None:
+        """Refuse a question for the class of a tensor where one of a user's class came in: that of a result is given
+        to it when it leaves, and is not known here.
+
+        Raises:
+            TraceError: D2S213.
+        """
+        if self.users_class is not None:
+            raise self.session.error(
+                f"the class of a tensor is asked for in a function that is given a {self.users_class.__name__}: while "
+                "traced, tensors are torch's own", code="D2S213",
+                hint="Ask before the call, or leave the function out with not_to_static.")
 
     def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
         """Make inputs that share memory, with others or among their elements, and are written, views of one base
