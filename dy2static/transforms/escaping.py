@@ -11,13 +11,13 @@ def f(x):
     if x > 0:
         try:
             raise ValueError(x)
-        except Exception as _d2s_raised_1:
+        except BaseException as _d2s_raised_1:
             _d2s_error_1 = _d2s.escapes(_d2s_raised_1)
         return _d2s.escaping(_d2s_error_1)
     try:
         _d2s_result_1 = g(x)
         _d2s_error_1 = _d2s.error_of(_d2s_result_1)
-    except Exception as _d2s_raised_2:
+    except BaseException as _d2s_raised_2:
         _d2s_error_1 = _d2s.escapes(_d2s_raised_2)
     if _d2s_error_1 is not None:
         return _d2s.escaping(_d2s_error_1)
@@ -50,7 +50,7 @@ def f(x):
                 raise _d2s_raised_1
             except ValueError:
                 y = 0
-            except Exception as _d2s_raised_2:
+            except BaseException as _d2s_raised_2:
                 return _d2s.escaping(_d2s.escapes(_d2s_raised_2))
     return y
 
@@ -281,7 +281,7 @@ class _Escaping:
     def _caught(self, body: list[gast.AST]) -> list[gast.AST]:
         """Statements whose exception becomes a value."""
         (new,) = replace(
-            "try:\n    body\nexcept Exception as raised:\n    error = _d2s.escapes(raised)",
+            "try:\n    body\nexcept BaseException as raised:\n    error = _d2s.escapes(raised)",
             body=body, raised=self.namer.fresh("raised"), error=self.error, origin=body[0],
         )  # fmt: skip
         facts.put(new, Fact.ESCAPES)

@@ -3,7 +3,7 @@
     def h(x):                                      error_1 = None
         if x > 0:                                  if x > 0:
             raise ValueError                           try: raise ValueError
-        return x                                       except Exception as e: error_1 = escapes(e)
+        return x                                       except BaseException as e: error_1 = escapes(e)
                                                    if error_1 is None:
                                             ->         return x
                                                    return escaping(error_1)
@@ -28,14 +28,16 @@ from runtime.tracer.ambient import catching
 from runtime.tracer.recording import faults
 
 
-def escapes(error: Exception) -> Any:
+def escapes(error: BaseException) -> Any:
     """The exception as a value, for the caller to hand on, if a handler around the function may catch it.
 
     Raises:
         BaseException: ``error`` itself, where none does, or where nothing is traced.
     """
     session = active()
-    if session is None or isinstance(error, OURS) or not catching.is_caught(session, type(error)):
+    if session is None or isinstance(error, OURS) or not faults.comes_of_code(error):
+        raise error
+    if not catching.is_caught(session, type(error)):
         raise error
     faults.require_users(session, error)
     error.__traceback__ = None  # its frames would keep alive what the path had

@@ -181,7 +181,7 @@ def _route(session: Session, error: type[BaseException]) -> frozenset[str] | Non
 
 def _require_route(session: Session, error: Any) -> None:
     """Trace again with functions that hand on what leaves them, where a handler around them catches ``error``."""
-    if isinstance(error, type) and issubclass(error, Exception):
+    if isinstance(error, type) and issubclass(error, BaseException):
         route = _route(session, error)
         if route is not None and not route <= session.call.known.escaping:
             raise session.restart(Findings(escaping=route))

@@ -116,7 +116,7 @@ def is_exception(value: Any) -> bool:
     """Whether this is an exception that its attributes and what every exception holds are all of."""
     cls = type(value)
     return (
-        issubclass(cls, Exception) and module_name(cls).partition(".")[0] not in _OURS
+        issubclass(cls, BaseException) and module_name(cls).partition(".")[0] not in _OURS
         and not isinstance(cls.__new__, types.FunctionType)
         and all(base.__basicsize__ <= Exception.__basicsize__ for base in cls.__mro__ if base.__module__ == "builtins")
         and cls.__reduce__ is Exception.__reduce__ and not hasattr(cls, "__del__") and not _has_slots(cls)

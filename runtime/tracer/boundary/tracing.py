@@ -249,7 +249,9 @@ def _trace_once(
                     raise catching.unsupported(session)
             except PathEnds:
                 raised = True
-            except Exception as error:
+            except BaseException as error:
+                if not faults.comes_of_code(error):
+                    raise
                 faults.require_users(session, error)
                 if not must_run(session, error):
                     session.journal.keep(error)

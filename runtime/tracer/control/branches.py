@@ -148,7 +148,9 @@ def trace_path(
                 raise
             except torch_internals.shape_errors() as error:
                 raise session.undecidable() from error
-            except Exception as error:
+            except BaseException as error:
+                if not faults.comes_of_code(error):
+                    raise
                 faults.require_users(session, error)
                 stage_raise(session, error)
                 error.__traceback__ = None  # see _forget_frames

@@ -159,6 +159,22 @@ def in_tracer(error: BaseException) -> bool:
     return not any(map(is_users, files))
 
 
+def comes_of_code(error: BaseException) -> bool:
+    """Whether what is traced raised an exception: it is not the tracer's own, and nobody threw it in from outside, as
+    an interrupt or the end of a generator.
+
+    ``raise KeyboardInterrupt`` is a statement like another.
+    """
+    if isinstance(error, Exception):
+        return True
+    if isinstance(error, KeyboardInterrupt):
+        return _is_on_purpose(error)
+    return not isinstance(error, GeneratorExit) and module_name(type(error)).partition(".")[0] not in _OWN
+
+
+_OWN = ("runtime", "dy2static")
+
+
 def require_users(session: Session, error: BaseException) -> None:
     """Raise the located error for a fault of ours; nothing happens where the exception is the user's.
 
