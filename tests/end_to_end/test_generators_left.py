@@ -54,6 +54,42 @@ def taken_one_by_one_without_tensors(x):
     return x * first, list(items)
 
 
+def without_items(x, n):
+    if n == 0:
+        return x * 2
+    raise ValueError("v")
+    yield x
+
+
+def asked_for_an_item(x):
+    items, found = without_items(x, 1), []
+    found.append("made")
+    try:
+        next(items)
+    except ValueError as error:
+        found.append(str(error))
+    return x, found
+
+
+def asked_for_its_result(x):
+    items = without_items(x, 0)
+    try:
+        next(items)
+    except StopIteration as error:
+        return error.value
+    return x
+
+
+def gone_over(x):
+    return list(without_items(x, 0)), [v for v in without_items(x, 0)], x
+
+
+@pytest.mark.parametrize("function", [asked_for_an_item, asked_for_its_result, gone_over], ids=lambda f: f.__name__)
+def test_one_whose_yield_is_never_reached(function):
+    """It is a generator for all that: it runs when an item is asked for."""
+    check(function, *CALLS)
+
+
 @pytest.mark.parametrize("function", [given_on_by_a_method, taken_one_by_one_without_tensors], ids=lambda f: f.__name__)
 def test_like_eager(function):
     check(function, *CALLS)

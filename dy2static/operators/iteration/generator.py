@@ -27,7 +27,7 @@ Push = Callable[..., None]
 
 def generator(pull: Callable[..., Any], push: Push, values: tuple[Any, ...], name: str) -> Generator[Any, Any, Any]:
     """The generator ``pull(*values)``; a trace remembers its other form."""
-    made: Any = pull(*values)
+    made: Any = pull(*values) if inspect.isgeneratorfunction(pull) else _without_items(pull, values)
     made.__name__ = name
     inside = made.__qualname__.rpartition(".<locals>.")[0]
     made.__qualname__ = inside if inside.rpartition(".")[2] == name else f"{inside}.<locals>.{name}"
@@ -35,6 +35,12 @@ def generator(pull: Callable[..., Any], push: Push, values: tuple[Any, ...], nam
     if session is not None:
         remember(session, made, lambda give: push(give, *values))
     return made
+
+
+def _without_items(pull: Callable[..., Any], values: tuple[Any, ...]) -> Generator[Any, Any, Any]:
+    """What has no ``yield`` that is ever reached: its conversion has none. It runs when the first item is asked for."""
+    return pull(*values)
+    yield
 
 
 def remember(session: Session, made: Generator[Any, Any, Any], run: Callable[[Give], None]) -> None:
