@@ -33,7 +33,7 @@ from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator
 from runtime.ops.registry import definition
-from runtime.tracer.ambient import one_call, state
+from runtime.tracer.ambient import objects, one_call, state
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import cached_results
@@ -54,6 +54,7 @@ _RAISING = ("assert", "raise")
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _OURS = ("dy2static", "runtime")
 _DEPTH = 8
+_CONTAINERS = (list, dict, set)
 
 
 def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -73,6 +74,10 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if not on_main_path(session):
         found = peek(f, args, kwargs)
         if found is _NOTHING:
+            if not inside:  # what it comes to hold may be changed by who gets it, and is what eager gives
+                key = ("not cached", id(f), functools._make_key(args, kwargs, typed=True))
+                session.guards.add_test(key, f"what the cache of {_name(f)} does not hold",
+                                        lambda: peek(f, args, kwargs) is _NOTHING)
             return _traced(session, f, args, kwargs, inside)
         if inside:
             return _of_own_cache(session, f, f(*args, **kwargs))
@@ -391,7 +396,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     may_be_found = bool(others) or not inside or f.cache_info().currsize > 0
     if key in known or may_be_found and not _is_of_this_call(session, made.given):
         for one in (made, *others):
-            _require_unseen(session, one)
+            _require_unseen(session, one, late=one is not made)
     known[key] = made
     session.objects.kept[id(value)] = value
     return value
@@ -428,7 +433,7 @@ def _of_own_cache(session: Session, f: Any, value: Any) -> Any:
     others = [one for one in memo(session).traced_caches.values() if one.function is f]
     if others:
         for one in (*others, _Traced(f, session.scope, value, (), 0, session.storages.snapshot())):
-            _require_unseen(session, one)
+            _require_unseen(session, one, late=True)
     return value
 
 
@@ -438,10 +443,11 @@ def _is_of_this_call(session: Session, given: tuple[Any, ...]) -> bool:
                and session.info(one).storage.origin is None for one in given)
 
 
-def _require_unseen(session: Session, made: _Traced) -> None:
+def _require_unseen(session: Session, made: _Traced, late: bool = False) -> None:
     """Refuse a result that is another object at each run, where a cache gives one: it can be changed, and asked for.
 
-    Numbers, texts and tuples of these can not. Tensors are refused where that is done (``cached_results``).
+    Numbers, texts and tuples of these can not. Tensors, containers and plain objects are refused where that is done
+    (``cached_results``). ``late``: nobody has looked since it was made.
 
     Raises:
         TraceError: D2S276.
@@ -462,8 +468,20 @@ def _require_unseen(session: Session, made: _Traced) -> None:
             todo += one
         elif isinstance(one, slice):
             todo += (one.start, one.stop, one.step)
+        elif _is_plainly_made(session, one) and (not late or not _is_made_inside(made.function)):
+            if not late:  # else that was done when it was made, perhaps on a path that has ended
+                cached_results.note_object(session, one, name)
+            todo += cached_results.parts(one)
         elif not is_external(session, one):
             raise cached_results.refusal(session, name, f"gives an object (a {type(one).__name__})")
+
+
+def _is_plainly_made(session: Session, value: Any) -> bool:
+    """Whether a value is a list, dict or set, or an object that is its attributes and no more, made in the trace."""
+    if type(value) in _CONTAINERS:
+        return True
+    created = id(value) in memo(session).created
+    return created and objects.can_be_rebuilt(value) and not isinstance(value, BaseException)
 
 
 def _note_uncounted(session: Session, f: Any) -> None:

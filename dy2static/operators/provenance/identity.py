@@ -80,6 +80,7 @@ def require_identity(session: Session, value: Any) -> None:
             "the identity of a list is asked for (by id() or hash()) that a list whose length is only known while the "
             "Program runs holds", hint="Compare with 'is'.", code="D2S264")
     require_own(session, value)
+    cached_results.require_not_made_anew(session, value, "is asked for its identity")
     if not isinstance(value, torch.Tensor) or not session.knows(value):
         return
     info = session.info(value)

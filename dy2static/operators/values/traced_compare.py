@@ -36,6 +36,7 @@ from dy2static.operators.values import equality, sequence_operators
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.memory import cached_results
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array, containers, heaps, same_object, unjournaled
@@ -216,6 +217,7 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if type(a) is type(b):
         for one in (a, b):
             require_own(session, one, "compared by identity")
+            cached_results.require_not_made_anew(session, one, "is compared by 'is'")
         if not isinstance(a, Staged):
             return same_object.identical(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):

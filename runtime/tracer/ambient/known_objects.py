@@ -10,6 +10,8 @@ from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, SessionPart,
 if TYPE_CHECKING:
     import torch
 
+    from runtime.ir import Location
+
 
 @dataclass(eq=False)
 class KnownObjects(SessionPart):
@@ -27,6 +29,9 @@ class KnownObjects(SessionPart):
     """Objects, other than containers, that were made while tracing."""
     kept: dict[int, Any] = state(ITEMS, dict)
     """What later calls are given again, by identity: results of cached functions."""
+    cached: dict[int, tuple[Any, list[Any], str, Location | None]] = state(ITEMS, dict)
+    """Containers and objects that a cached function made in the trace, by identity: what they held then, the function's
+    name, and the place of the call."""
     constructing: set[int] = state(ITEMS, set)
     """Objects whose ``__init__`` is being traced, by identity."""
     hung: dict[int, tuple[torch.Tensor, set[str]]] = state(DEEP, dict)

@@ -104,6 +104,7 @@ class Outputs:
             value.leave()
         known = self._containers.get(id(value))
         if known is None:
+            cached_results.require_not_made_anew(self.session, value, "leaves the function")
             if not self._around:
                 self._ages.look(value)
             if any(one is value for one in self._around):

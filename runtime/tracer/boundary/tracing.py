@@ -25,6 +25,7 @@ from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
+from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.hung import Question
 from runtime.tracer.memory.inputs import LiveParameter, SharedBase
 from runtime.tracer.numbers import number_arguments
@@ -266,6 +267,7 @@ def _trace_once(
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
             copied_items.require_references(session)
+            cached_results.require_read_only(session)
             outputs.pin(effect.place.owner for effect in effects)
             session.inputs.guard_unread()
     except torch_internals.shape_errors() as error:

@@ -13,6 +13,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Operator
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
+from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
 from runtime.tracer.python_state.journal import Place
@@ -125,7 +126,7 @@ def trace_path(
     entry_storages, entry_bare = session.storages.snapshot(), dict(session.graph.bare)
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
-    made = len(session.objects.created)
+    made, cached = len(session.objects.created), frozenset(session.objects.cached)
     used_up, changes, start = session.graph.used_up, session.graph.leaf_changes, session.graph.path_start
     session.graph.used_up, session.graph.leaf_changes = dict(used_up), {}
     session.graph.path_start = session.origins.number()
@@ -159,6 +160,8 @@ def trace_path(
         exit_storages = session.storages.snapshot()
         exit_used_up = session.graph.used_up
         exit_bare = {info: session.graph.bare[info] for info in entry_bare}
+        if len(session.objects.cached) > len(cached):
+            cached_results.end_path(session, cached, [*exit_names, result, *_stored(session)])
     finally:
         mine = list(session.graph.leaf_changes.values())
         leaf_changes.undo(session, mine)
@@ -172,6 +175,13 @@ def trace_path(
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, exit_names, places, exit_storages, result, exit_bare, exit_used_up, mine)
+
+
+def _stored(session: Session) -> Iterator[Any]:
+    """What the path that ends has stored: in attributes, variables and containers."""
+    for place in session.journal.frames[-1]:
+        if id(place.owner) not in session.objects.cached:
+            yield place.owner if place.kind == "content" else place.get()
 
 
 def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:

@@ -1,13 +1,16 @@
-"""Tensors that a cached function gave and each run computes anew, where eager has the one that the cache holds.
+"""Tensors and containers that a cached function gave and each run makes anew, where eager has the one of the cache.
 
-Their values are the same. So they may be read; a write, which the next call would see, is refused, and so are questions
-for which tensor it is.
+What they hold is the same. So they may be read; a write, which the next call would see, is refused, and so are
+questions for which object it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import aliases
 
 if TYPE_CHECKING:
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from runtime.ir import Location
     from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
     from runtime.tracer.recording.session import Session
+
+
+_DEPTH = 8
 
 
 def note(session: Session, tensor: torch.Tensor, name: str, before: int, after: Snapshot) -> None:
@@ -31,6 +37,66 @@ def note(session: Session, tensor: torch.Tensor, name: str, before: int, after: 
     if after.get(storage, storage.value) is not storage.value:
         raise refusal(session, name, "a tensor that it gave is written")
     storage.cached_by = name, session.location()
+
+
+def note_object(session: Session, value: Any, name: str) -> None:
+    """Note that the function ``name`` made a container or an object, which is to be read only."""
+    session.objects.cached.setdefault(id(value), (value, parts(value), name, session.location()))
+
+
+def end_path(session: Session, before: Collection[int], leaving: Iterable[Any]) -> None:
+    """At the end of a path, ask for those that were noted on it: nobody may have changed them, and none of them may be
+    ``leaving``. ``before``: those that were known before.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    new = {key: one for key, one in session.objects.cached.items() if key not in before}
+    if not new:
+        return
+    require_read_only(session, new.values())
+    for one in walk(leaving, _held, _DEPTH):
+        require_not_made_anew(session, one, "is used after a branch or loop in which it was called")
+    for key in new:
+        del session.objects.cached[key]
+
+
+def _held(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, dict, set, tuple, frozenset)):
+        return parts(value)
+    return objects.attributes(value).values() if objects.can_be_rebuilt(value) else ()
+
+
+def require_read_only(session: Session, noted: Iterable[tuple[Any, list[Any], str, Location | None]] = ()) -> None:
+    """At the end of a trace, refuse that such an object was changed: eager's next call would see it.
+
+    ``noted``: only these, which a path knew.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    for value, before, name, location in noted or session.objects.cached.values():
+        now = parts(value)
+        if len(now) != len(before) or any(a is not b for a, b in zip(now, before)):
+            raise refusal(session, name, f"an object that it gave (a {type(value).__name__}) is changed", location)
+
+
+def require_not_made_anew(session: Session, value: Any, what: str) -> None:
+    """Refuse something that shows whether an object is the one that a cache holds.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    if id(value) in session.objects.cached:
+        _, _, name, location = session.objects.cached[id(value)]
+        raise refusal(session, name, f"an object that it gave (a {type(value).__name__}) {what}", location)
+
+
+def parts(value: Any) -> list[Any]:
+    """What a container or an object holds, with keys and names of attributes."""
+    if not isinstance(value, (list, dict, set, tuple, frozenset)):
+        value = objects.attributes(value)
+    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)
 
 
 def of(info: TensorInfo) -> tuple[str, Location | None] | None:
@@ -58,4 +124,6 @@ def refusal(session: Session, name: str, what: str, location: Location | None = 
         hint="Call it with plain values before the branch or loop, copy what it gives, or take the cache away.")
 
 
-__all__ = ["note", "of", "refusal", "require_none"]
+__all__ = [
+    "note", "note_object", "of", "parts", "refusal", "require_none", "require_not_made_anew", "require_read_only",
+]  # fmt: skip
