@@ -70,7 +70,7 @@ class Optimizer:
         graph = guard.main
         if startup_program is not None and startup_program is not guard.startup.program:
             raise ProgramError("the startup Program is another than that of program_guard")
-        if not graph.knows(loss):
+        if not isinstance(loss, torch.Tensor) or not (graph.knows(loss) or guard.startup.knows(loss)):
             raise ProgramError("the loss is no tensor of the main Program")
         before = set(graph.program.block.ops)
         pairs = backward(guard, loss, parameters if parameters is not None else self._parameters, no_grad_set)
@@ -126,13 +126,13 @@ def backward(
 ) -> Pairs:  # fmt: skip
     """Add the gradients of a loss to the main Program: pairs of a parameter and its gradient."""
     graph = guard.main
+    root = graph.variable(loss)
     by_variable = {graph.origin(one): one for one in graph.program.all_parameters()}
     wanted = list(by_variable) if parameters is None else [_origin(guard, one) for one in parameters]
     if not wanted:
         raise ProgramError("the Program has no parameter that needs a gradient")
     blocked = [_variable(guard, one) for one in no_grad_set or ()]
-    root = graph.variable(loss)
-    graph.settle()
+    graph.all_met_data()
     with guard.pause(), graph.writing_out():
         found = append_backward(root, wanted, blocked, program=graph.program)
     if not found:

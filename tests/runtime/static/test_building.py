@@ -189,7 +189,11 @@ def test_variables_that_outlive_runs() -> None:
 
 REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "python if": (lambda x: 1 if x.sum() > 0 else 2, "condition"),
-    "item": (lambda x: x.sum().item() + 1.0 if False else [float(x.sum())], "number|Python value"),
+    "float": (lambda x: [float(x.sum())], "converted to float"),
+    "item": (lambda x: x * x.sum().item(), r"item\(\) of a tensor"),
+    "tolist": (lambda x: x * x.tolist()[0][0], r"\(\) of a tensor"),
+    "item of a parameter": (lambda x: nn.Linear(3, 2).weight.sum().item() + 1, r"item\(\) of a tensor"),
+    "trunc_normal_ of data": (lambda x: nn.init.trunc_normal_(x), "met data"),
     "numpy": (lambda x: x.numpy(), "numpy"),
     "input twice": (lambda x: static.data("x", [2]), "already"),
     "dtype": (lambda x: static.data("y", [2], "float33"), "no dtype"),
