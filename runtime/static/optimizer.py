@@ -13,11 +13,13 @@ import torch
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
+from runtime import torch_internals
+from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.static import append_backward
 from runtime.errors import ProgramError
 from runtime.ir import Input, ScalarType, Variable
 from runtime.static.clip import Clip
-from runtime.static.graph import Number, Numbers
+from runtime.static.graph import Graph, Number, Numbers
 from runtime.static.guard import Guard, current
 from runtime.tracer.numbers import scalars
 
@@ -134,7 +136,7 @@ def backward(
     blocked = [_variable(guard, one) for one in no_grad_set or ()]
     graph.all_met_data()
     with guard.pause(), graph.writing_out():
-        found = append_backward(root, wanted, blocked, program=graph.program)
+        found = _written_out(graph, root, wanted, blocked)
     if not found:
         raise ProgramError("the loss depends on no parameter that is trained")
     pairs = []
@@ -145,6 +147,26 @@ def backward(
         pairs.append((parameter, graph.fresh(grad, parameter)))
         graph.gradients.append(grad)
     return pairs
+
+
+def _written_out(
+    graph: Graph, root: Variable, wanted: Sequence[Variable], blocked: Sequence[Variable]
+) -> list[tuple[Variable, Variable]]:
+    """The gradients, in Operators. Fused kernels that only torch's autograd differentiates (LSTM) are taken apart."""
+    try:
+        try:
+            return append_backward(root, wanted, blocked, program=graph.program)
+        except NotDifferentiable:
+            with torch_internals.under_settings((("mkldnn", False),)):
+                return append_backward(root, wanted, blocked, program=graph.program)
+    except NotDifferentiable as error:
+        places = [op.location for op in graph.program.block.ops if op.name == str(error)]
+        if not places:
+            raise ProgramError(f"no gradient can be added to the Program: {error}") from error
+        raise ProgramError(
+            f"no gradient can be added to the Program: only torch's autograd, while it runs, has that of {error}",
+            hint="Leave it out of what is trained (detach()), or train with dy2static.to_static.",
+            location=places[-1]) from error
 
 
 def _origin(guard: Guard, one: torch.Tensor | str) -> Variable:
