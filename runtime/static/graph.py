@@ -80,6 +80,8 @@ class Graph:
         self.names = Names()
         self.met: dict[str, Any] = {}
         """The parameters that the main Program has used, by name: what the startup Program had made of them then."""
+        self.assumes_seen = 0
+        """How many of the Program's facts about sizes were looked at."""
         self.bring: Callable[[torch.Tensor], torch.Tensor] | None = None
         """Gives what this Program has for a tensor of the startup Program."""
         self._stands_for: dict[int, Persistable] = {}

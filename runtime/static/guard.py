@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import Variable
+from runtime.ir.assume import check
 from runtime.static.graph import Kind, Persistable, tensors
 from runtime.static.program import ClonedProgram, Program, dtype_of
 from runtime.tracer.ambient import source_places, state
@@ -22,6 +23,8 @@ from runtime.tracer.numbers.scalars import Staged
 
 _HINT = 8
 """What stands for a size that is not fixed while the Program is recorded: no result depends on it."""
+_OTHERS = (1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 16, 24, 32, 64, 100, 128)
+"""Sizes of which one at least has to do as well."""
 
 
 class _Local(threading.local):
@@ -145,6 +148,18 @@ class Guard(TorchFunctionMode):
         with self.startup.recording():
             return func(*blank(tuple(args)), **blank(dict(kwargs)))
 
+    def _hold_open_sizes(self) -> None:
+        """Raises ProgramError if an operator was recorded for the one size that stands for sizes that are open."""
+        assumes = self.main.program.assumes
+        new, self.main.assumes_seen = assumes[self.main.assumes_seen :], len(assumes)
+        for one in new:
+            for symbol, (name, dim) in one.symbols.items():
+                alone = len(one.symbols) == 1 and check(one, {symbol: _HINT})
+                if alone and not any(check(one, {symbol: size}) for size in _OTHERS):
+                    raise ProgramError(
+                        f"an operator is known here for one size of dimension {dim} of {name!r} only, and it is open",
+                        hint="Say the size in place of None.", location=one.location)
+
     def _hold_what_met_data(self) -> None:
         """Raises ProgramError if the startup Program has written a parameter that met data."""
         for name, value in self.main.met.items():
@@ -159,7 +174,9 @@ class Guard(TorchFunctionMode):
     def recorded(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function while the main Program records it."""
         with self.main.recording(self.translation()):
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+        self._hold_open_sizes()
+        return result
 
     def truncated_normal(self, original: Callable[..., Any], tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """``trunc_normal_``, which looks at what it draws: each run calls it."""

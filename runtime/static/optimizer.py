@@ -75,6 +75,7 @@ class Optimizer:
         if not isinstance(loss, torch.Tensor) or not (graph.knows(loss) or guard.startup.knows(loss)):
             raise ProgramError("the loss is no tensor of the main Program")
         before = set(graph.program.block.ops)
+        self._not_clipped(guard, [])
         pairs = backward(guard, loss, parameters if parameters is not None else self._parameters, no_grad_set)
         self.apply(guard, pairs)
         return [op for op in graph.program.block.ops if op not in before], pairs
@@ -85,10 +86,10 @@ class Optimizer:
         rate = self._learning_rate(guard)
         state = {name: [self._state(guard, parameter, name) for parameter, _ in pairs] for name in self.state}
         steps = [self._state(guard, parameter, "step", ()) for parameter, _ in pairs] if self.state else []
+        left = self._not_clipped(guard, [parameter for parameter, _ in pairs])
         with torch.no_grad(), graph.recording(Numbers(session)):
             if self.grad_clip is not None:
-                names = [graph.name_of(parameter) for parameter, _ in pairs]
-                grads = self.grad_clip.clipped([grad for _, grad in pairs], names)
+                grads = self.grad_clip.clipped([grad for _, grad in pairs], left)
             else:
                 grads = [grad for _, grad in pairs]
             self.update([parameter for parameter, _ in pairs], grads, state, steps, rate)
@@ -100,6 +101,23 @@ class Optimizer:
     ) -> None:  # fmt: skip
         """Write the parameters in place."""
         raise NotImplementedError
+
+    def _not_clipped(self, guard: Guard, parameters: Sequence[torch.Tensor]) -> set[int]:
+        """The numbers of the parameters that ``no_clip`` of ``grad_clip`` has."""
+        origins = [_origin(guard, one) for one in parameters]
+        left: set[int] = set()
+        for one in self.grad_clip.no_clip if self.grad_clip is not None else ():
+            try:
+                found = _origin(guard, one)
+                if all(found is not param.var for param in guard.main.program.params):
+                    raise ProgramError("that is data")
+            except ProgramError as error:
+                said = repr(one) if isinstance(one, str) else f"a tensor of shape {tuple(one.shape)}"
+                names = ", ".join(param.name for param in guard.main.program.params)
+                raise ProgramError(f"no_clip has {said}, which is no parameter of the Program",
+                                   hint=f"Its parameters are: {names or 'none'}.") from error
+            left.update(number for number, origin in enumerate(origins) if origin is found)
+        return left
 
     def _learning_rate(self, guard: Guard) -> Any:
         """The learning rate as a number of the Program, which each run is given."""

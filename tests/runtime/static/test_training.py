@@ -140,6 +140,64 @@ def test_gradients_that_are_not_clipped() -> None:
     assert torch.equal(torchs[0].bias.grad, torch.ones(5))
 
 
+NO_CLIP: dict[str, Callable[[nn.Module, torch.Tensor], Any]] = {
+    "a tensor": lambda layer, w: [w], "a name": lambda layer, w: ["w"], "alone": lambda layer, w: w,
+    "a name alone": lambda layer, w: "w", "a set": lambda layer, w: {w},
+    "of a module": lambda layer, w: [layer.bias], "of a module, by name": lambda layer, w: ["linear_0.bias"],
+    "all": lambda layer, w: [w, *layer.parameters()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("clip", [static.ClipGradByValue, static.ClipGradByNorm, static.ClipGradByGlobalNorm])
+@pytest.mark.parametrize("name", NO_CLIP)
+def test_what_no_clip_has_is_not_clipped(name: str, clip: Any, outside: bool) -> None:
+    made = nn.Linear(4, 3) if outside else None
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        layer = made or nn.Linear(4, 3)
+        w = static.create_parameter([3], name="w", is_bias=True)
+        loss = (layer(static.data("x", [2, 4])) + w).sum()
+        no_clip = NO_CLIP[name](layer, w)
+        optimizer.SGD(0.5, grad_clip=clip(0.01, no_clip=no_clip)).minimize(loss)
+    scope, executor = static.Scope(), static.Executor()
+    executor.run(startup, scope=scope)
+    held = {"bias": made.bias if made is not None else scope.find_var("linear_0.bias"), "w": scope.find_var("w")}
+    before = {key: value.detach().clone() for key, value in held.items()}
+    executor.run(main, feed={"x": torch.ones(2, 4)}, scope=scope)
+    moved = {key for key, value in held.items() if torch.allclose(before[key] - value, torch.ones(3))}
+    assert moved == ({"bias", "w"} if name == "all" else {"bias"} if "module" in name else {"w"})
+
+
+WRONG_CLIP: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
+    "a mistyped name": (lambda x: ["linear_0.wieght"], r"'linear_0.wieght', which is no parameter(.|\n)*0.weight"),
+    "data": (lambda x: [x], "no parameter"), "what is computed": (lambda x: [x * 2], "no parameter"),
+    "another tensor": (lambda x: [torch.ones(2)], "no parameter"), "a number": (lambda x: [3], "has a int"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CLIP)
+def test_what_no_clip_cannot_have(name: str) -> None:
+    given, message = WRONG_CLIP[name]
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [2, 4])
+        loss = nn.Linear(4, 3)(x).sum()
+        before = list(main.current_block().ops)
+        with pytest.raises(ProgramError, match=message):
+            optimizer.Adam(0.5, grad_clip=static.ClipGradByNorm(0.01, no_clip=given(x))).minimize(loss)
+        after = main.current_block().ops
+        assert after[: len(before)] == before and not any(op.name == "update" for op in after)
+
+
+def test_what_no_clip_cannot_have_for_an_optimizer_of_torchs() -> None:
+    layer = nn.Linear(4, 3)
+    step = torch.optim.SGD(layer.parameters(), 0.1)
+    for wrong, message in (("weight", "knows no names"), (torch.ones(2), "no parameter of the optimizer")):
+        with pytest.raises(ProgramError, match=message):
+            static.ClipGradByNorm(0.01, no_clip=[wrong]).attach(step)
+
+
 def test_modules_from_outside_are_trained_themselves() -> None:
     expected, losses = eager(OPTIMIZERS["adam"][1], 4)
     torch.manual_seed(0)
