@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 from torch.nn.modules import module as hooks
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
 from runtime import torch_internals
@@ -72,6 +73,8 @@ class Guard(TorchFunctionMode):
             if self._depth and not _only_asks(func) and any(id(one) in self._of_modules for one in given):
                 return self.recorded(func, *args, **kwargs)
             return func(*args, **kwargs)
+        if func is torch.Tensor.backward:
+            raise _no_training("backward() is called on a tensor")
         if getattr(func, "__name__", "") in ("item", "tolist"):
             raise ProgramError(
                 f"{func.__name__}() of a tensor is asked for, and there are no numbers while a Program is built",
@@ -283,9 +286,26 @@ class Guard(TorchFunctionMode):
                     self._of_modules[id(value)] = value
                     self.main.session.inputs.hint_source(value, module, name, self.names.of(module, name))
 
+    def step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        """An optimizer of torch's is to update parameters."""
+        if self.paused or state.active() is not None:
+            return
+        live = [one.real for one in self.main.session.inputs.live]
+        for one in (one for group in optimizer.param_groups for one in group["params"]):
+            if self.main.knows(one) or self.startup.knows(one) or any(one is other for other in live):
+                raise _no_training(f"step() of torch.optim.{type(optimizer).__name__} is called on parameters")
+
     def leave(self, module: torch.nn.Module, args: Any, output: Any) -> None:
         """It returned, or raised."""
         self._depth -= 1
+
+
+def _no_training(what: str) -> ProgramError:
+    return ProgramError(
+        f"{what} of a Program that is being built, where no gradients are there yet",
+        hint="Write static.optimizer.SGD(0.1).minimize(loss) in place of backward() and step(): it adds both to the "
+        "Program. torch.autograd.grad(loss, parameters) adds gradients alone.",
+        location=source_places.location_provider())
 
 
 def _has_size(value: Any) -> bool:
@@ -367,6 +387,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
             hooks.register_module_buffer_registration_hook(lambda m, n, b: guard.register(m, n, b, "buffer")),
             hooks.register_module_forward_pre_hook(guard.enter),
             hooks.register_module_forward_hook(guard.leave, always_call=True),
+            register_optimizer_step_pre_hook(guard.step),
         ):
             stack.callback(remove.remove)
         stack.enter_context(torch_internals.truncated_normal(_truncated_normal))

@@ -13,18 +13,15 @@ import torch
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from runtime import torch_internals
-from runtime.autodiff.failures import NotDifferentiable
-from runtime.autodiff.static import append_backward
 from runtime.errors import ProgramError
 from runtime.ir import Input, ScalarType, Variable
 from runtime.static.clip import Clip
-from runtime.static.graph import Graph, Number, Numbers
+from runtime.static.gradients import Pairs, backward, origin
+from runtime.static.graph import Number, Numbers
 from runtime.static.guard import Guard, current
 from runtime.tracer.numbers import scalars
 
 Rate = float | Callable[[], float]
-Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class Optimizer:
@@ -104,11 +101,11 @@ class Optimizer:
 
     def _not_clipped(self, guard: Guard, parameters: Sequence[torch.Tensor]) -> set[int]:
         """The numbers of the parameters that ``no_clip`` of ``grad_clip`` has."""
-        origins = [_origin(guard, one) for one in parameters]
+        origins = [origin(guard, one) for one in parameters]
         left: set[int] = set()
         for one in self.grad_clip.no_clip if self.grad_clip is not None else ():
             try:
-                found = _origin(guard, one)
+                found = origin(guard, one)
                 if all(found is not param.var for param in guard.main.program.params):
                     raise ProgramError("that is data")
             except ProgramError as error:
@@ -138,68 +135,6 @@ class Optimizer:
         dtype = parameter.dtype if shape is None else torch.float32
         made = torch.zeros(size, dtype=dtype)
         return guard.main.stand_in(guard.startup.note(made, own, "buffer", False))
-
-
-def backward(
-    guard: Guard, loss: torch.Tensor, parameters: Iterable[torch.Tensor | str] | None = None,
-    no_grad_set: Iterable[torch.Tensor | str] | None = None,
-) -> Pairs:  # fmt: skip
-    """Add the gradients of a loss to the main Program: pairs of a parameter and its gradient."""
-    graph = guard.main
-    root = graph.variable(loss)
-    by_variable = {graph.origin(one): one for one in graph.program.all_parameters()}
-    wanted = list(by_variable) if parameters is None else [_origin(guard, one) for one in parameters]
-    if not wanted:
-        raise ProgramError("the Program has no parameter that needs a gradient")
-    blocked = [_variable(guard, one) for one in no_grad_set or ()]
-    graph.all_met_data()
-    with guard.pause(), graph.writing_out():
-        found = _written_out(graph, root, wanted, blocked)
-    if not found:
-        raise ProgramError("the loss depends on no parameter that is trained")
-    pairs = []
-    for var, grad in found:
-        parameter = by_variable.get(var)
-        if parameter is None:
-            raise ProgramError(f"%{var.name} is not trained: it needs no gradient")
-        pairs.append((parameter, graph.fresh(grad, parameter)))
-        graph.gradients.append(grad)
-    return pairs
-
-
-def _written_out(
-    graph: Graph, root: Variable, wanted: Sequence[Variable], blocked: Sequence[Variable]
-) -> list[tuple[Variable, Variable]]:
-    """The gradients, in Operators. Fused kernels that only torch's autograd differentiates (LSTM) are taken apart."""
-    try:
-        try:
-            return append_backward(root, wanted, blocked, program=graph.program)
-        except NotDifferentiable:
-            with torch_internals.under_settings((("mkldnn", False),)):
-                return append_backward(root, wanted, blocked, program=graph.program)
-    except NotDifferentiable as error:
-        places = [op.location for op in graph.program.block.ops if op.name == str(error)]
-        if not places:
-            raise ProgramError(f"no gradient can be added to the Program: {error}") from error
-        raise ProgramError(
-            f"no gradient can be added to the Program: only torch's autograd, while it runs, has that of {error}",
-            hint="Leave it out of what is trained (detach()), or train with dy2static.to_static.",
-            location=places[-1]) from error
-
-
-def _origin(guard: Guard, one: torch.Tensor | str) -> Variable:
-    graph = guard.main
-    if isinstance(one, str):
-        for param in graph.program.params:
-            if param.name == one:
-                return param.var
-        raise ProgramError(f"the Program has no parameter {one!r}")
-    with graph.recording():
-        return graph.origin(guard.own(one))
-
-
-def _variable(guard: Guard, one: torch.Tensor | str) -> Variable:
-    return _origin(guard, one) if isinstance(one, str) else guard.main.variable(guard.own(one))
 
 
 class SGD(Optimizer):
@@ -267,4 +202,4 @@ class AdamW(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip)
 
 
-__all__ = ["SGD", "Adam", "AdamW", "Momentum", "Optimizer", "backward"]
+__all__ = ["SGD", "Adam", "AdamW", "Momentum", "Optimizer"]

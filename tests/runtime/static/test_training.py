@@ -198,6 +198,56 @@ def test_what_no_clip_cannot_have_for_an_optimizer_of_torchs() -> None:
             static.ClipGradByNorm(0.01, no_clip=[wrong]).attach(step)
 
 
+def trained_by_torch(make: Callable[..., torch.optim.Optimizer]) -> Callable[[nn.Module, torch.Tensor], Any]:
+    def train(model: nn.Module, x: torch.Tensor) -> None:
+        step = make(model.parameters())
+        step.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        step.step()
+
+    return train
+
+
+def stepped(model: nn.Module, x: torch.Tensor) -> None:
+    step = torch.optim.Adam(model.parameters())
+    model(x).sum()
+    step.step()
+
+
+BY_TORCH: dict[str, tuple[Callable[[nn.Module, torch.Tensor], Any], str]] = {
+    **{name: (trained_by_torch(torchs), r"backward\(\)") for name, (_, torchs) in OPTIMIZERS.items()},
+    "one by one": (trained_by_torch(lambda p: torch.optim.SGD(p, 0.1, foreach=False)), r"backward\(\)"),
+    "backward": (lambda model, x: model(x).sum().backward(), r"backward\(\)"),
+    "of a penalty": (lambda model, x: next(model.parameters()).square().sum().backward(), r"backward\(\)"),
+    "with inputs": (lambda model, x: model(x).sum().backward(inputs=[*model.parameters()]), r"backward\(\)"),
+    "step": (stepped, r"step\(\) of torch.optim.Adam"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("name", BY_TORCH)
+def test_training_as_in_eager_is_refused(name: str, outside: bool) -> None:
+    train, message = BY_TORCH[name]
+    if outside and name == "of a penalty":
+        pytest.skip("ordinary tensors: eager's")
+    made = nn.Linear(4, 3) if outside else None
+    with pytest.raises(ProgramError, match=rf"{message}(.|\n)*minimize\(loss\)") as raised:
+        with static.program_guard(static.Program(), static.Program()):
+            train(made or nn.Linear(4, 3), static.data("x", [2, 4]))
+    assert raised.value.location is not None and raised.value.location.file.endswith("test_training.py")
+
+
+def test_training_of_something_else_inside_of_a_guard() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    step = torch.optim.SGD([weight], 0.5)
+    with static.program_guard(static.Program(), static.Program()):
+        nn.Linear(4, 3)(static.data("x", [2, 4]))
+        (weight * 2).sum().backward()
+        step.step()
+    assert weight.tolist() == [0.0] * 3
+
+
 def test_modules_from_outside_are_trained_themselves() -> None:
     expected, losses = eager(OPTIMIZERS["adam"][1], 4)
     torch.manual_seed(0)
