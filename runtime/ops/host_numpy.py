@@ -19,6 +19,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime import torch_internals
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ir.types import TensorType
@@ -135,17 +136,19 @@ def shareable(array: numpy.ndarray[Any, Any]) -> bool:
     return bool(array.flags.writeable) and all(stride >= 0 and not stride % size for stride in array.strides)
 
 
+@functools.cache
 def has_dtype(dtype: torch.dtype) -> bool:
     """Whether NumPy has a dtype of torch's: bfloat16 it has not.
 
     >>> has_dtype(torch.float32), has_dtype(torch.bfloat16)
     (True, False)
     """
-    try:
-        torch.empty(0, dtype=dtype, device="cpu").numpy()
-    except TypeError:
-        return False
-    return True
+    with torch_internals.no_modes():
+        try:
+            torch.empty(0, dtype=dtype, device="cpu").numpy()
+        except TypeError:
+            return False
+        return True
 
 
 def to_tensor(value: Any) -> torch.Tensor:

@@ -28,6 +28,10 @@ _OTHERS = (1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 16, 24, 32, 64, 100, 128)
 """Sizes of which one at least has to do as well."""
 
 
+_ASKS_VALUES = frozenset({"item", "tolist", "numpy", "__array__", "allclose", "equal", "is_nonzero"})
+"""Functions of torch that give what is no tensor, and depends on what a tensor holds."""
+
+
 class _Local(threading.local):
     guard: Guard | None = None
     default: tuple[Program, Program] | None = None
@@ -75,11 +79,14 @@ class Guard(TorchFunctionMode):
             return func(*args, **kwargs)
         if func is torch.Tensor.backward:
             raise _no_training("backward() is called on a tensor")
-        if getattr(func, "__name__", "") in ("item", "tolist"):
+        if getattr(func, "__name__", "") in _ASKS_VALUES:
             raise ProgramError(
                 f"{func.__name__}() of a tensor is asked for, and there are no numbers while a Program is built",
-                hint="Compute with the tensor, decide with static.cond, or fetch it: what a run gives has numbers.",
+                hint="Compute with the tensor, decide with static.cond, call NumPy with static.py_func, or fetch it: "
+                "what a run gives has numbers.",
                 location=source_places.location_provider())
+        if func is torch.Tensor.__deepcopy__ and made:
+            return self._deep_copy(*args)
         if made and not mine and (asked := self._gradient(func, args, kwargs)) is not None:
             return asked
         if mine or self._is_of_main(func, made):
@@ -180,6 +187,20 @@ class Guard(TorchFunctionMode):
             result = func(*args, **kwargs)
         self._hold_open_sizes()
         return result
+
+    def _deep_copy(self, source: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+        """A copy of a tensor of the startup Program; of a parameter or buffer another one of the kind."""
+        if id(source) in memo:
+            return cast("torch.Tensor", memo[id(source)])
+        found = self.startup.made(source)
+        with self:
+            made = source.detach().clone()
+            if isinstance(source, torch.nn.Parameter):
+                made = torch.nn.Parameter(made, requires_grad=source.requires_grad)
+        if found is not None:  # the module's copy does not register it
+            self.startup.note(made, self.names.new(found.name), found.kind, found.trainable)
+        memo[id(source)] = made
+        return made
 
     def truncated_normal(self, original: Callable[..., Any], tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """``trunc_normal_``, which looks at what it draws: each run calls it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -155,6 +156,90 @@ def test_a_new_parameter_like_another() -> None:
     (found,) = executor.run(main, feed={"x": X}, fetch_list=[y], scope=scope, return_numpy=False)
     assert torch.equal(found, nn.functional.linear(X, torch.full((3, 4), 2.0), bias).detach())
     assert scope.names() == ["linear_0.weight", "linear_0.bias", "linear_0.mask"]
+
+
+class Average(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.average = copy.deepcopy(self.inner).requires_grad_(False)
+        for one in self.average.parameters():
+            one.data.mul_(0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x) + nn.functional.linear(x, self.average.weight, self.average.bias)
+
+
+class Loaded(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.b.load_state_dict(self.a.state_dict())
+        self.b.weight = self.a.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(self.b(self.a(x)))
+
+
+class Gates(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.LSTM(4, 4, batch_first=True)
+        for name, one in self.inner.named_parameters():
+            if "weight_hh" in name:
+                for gate in one.chunk(4):
+                    nn.init.orthogonal_(gate)
+            elif "bias" in name:
+                one.data.fill_(0)
+                one.data[one.size(0) // 4 : one.size(0) // 2].fill_(1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(self.inner(x)[0])
+
+
+class Computed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.scale = nn.Parameter(self.inner.weight.norm(dim=1).detach().clone())
+        self.register_buffer("mask", (self.inner.weight.abs() > 0.1).float())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, self.inner.weight * self.mask * self.scale[:, None], self.inner.bias)
+
+
+MODULES: dict[str, Callable[[], nn.Module]] = {
+    "average": Average, "loaded and tied": Loaded, "gates": Gates, "computed": Computed,
+    "encoder": lambda: nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), 2, enable_nested_tensor=False),
+    "weight norm": lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)),
+    "spectral norm": lambda: nn.utils.spectral_norm(nn.Linear(4, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*spectral_norm.*:FutureWarning")
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_that_compute_their_parameters_train_as_eager(name: str) -> None:
+    x_now = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1))
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        fetched = MODULES[name]()(static.data("x", [2, 3, 4])).square().mean()
+        optimizer.SGD(0.1).minimize(fetched)
+    scope, executor = static.Scope(), static.Executor()
+    torch.manual_seed(0)
+    executor.run(startup, scope=scope)
+    found = [float(executor.run(main, feed={"x": x_now}, fetch_list=[fetched], scope=scope)[0]) for _ in range(4)]
+    torch.manual_seed(0)
+    model = MODULES[name]()
+    step = torch.optim.SGD([one for one in model.parameters() if one.requires_grad], 0.1)
+    expected = []
+    for _ in range(4):
+        step.zero_grad()
+        loss = model(x_now).square().mean()
+        loss.backward()
+        step.step()
+        expected.append(float(loss.detach()))
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_penalty_before_data_has_its_gradient() -> None:
