@@ -94,8 +94,10 @@ class Executor:
         where = scope if scope is not None else _global
         inputs = prepared.inputs(feed or {}, self.device)
         params = prepared.params(where, self.device)
-        with torch.no_grad():
+        with torch.set_grad_enabled(prepared.asks_gradients):
             values = prepared.run(inputs, params)
+        with torch.no_grad():
+            values = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
             results = [value.clone() if isinstance(value, torch.Tensor) else value for value in values[: len(fetched)]]
             for name, value in zip(prepared.stores, values[len(fetched) :]):
                 live = prepared.live.get(name)
@@ -131,6 +133,8 @@ class _Prepared:
         block = Block([*(one.var for one in self._inputs), *(one.var for one in self._params)], list(snapshot.ops),
                       [*fetched, *snapshot.stores.values()])  # fmt: skip
         made = copy_program(IRProgram(program.name, block, list(self._inputs), list(self._params)))
+        self.asks_gradients = any(op.name == "gradients" for op in made.block.walk())
+        """Whether torch's autograd may have to find them."""
         self.run = prepare(made, Options(backend=backend, functions=graph.functions)).run
 
     def inputs(self, feed: Mapping[str, Any], device: torch.device) -> list[Any]:

@@ -91,8 +91,14 @@ def backward(
     if not wanted:
         raise ProgramError("the Program has no parameter that needs a gradient")
     blocked = [_variable(guard, one) for one in no_grad_set or ()]
-    found = _written_out(
-        guard, lambda: of_programs.append_backward(root, wanted, blocked, program=graph.program))
+    try:
+        found = _written_out(
+            guard, lambda: of_programs.append_backward(root, wanted, blocked, program=graph.program))
+    except _OnlyAutograd:
+        trained = [by_variable[var] for var in wanted if var in by_variable]
+        if blocked or len(trained) < len(wanted):
+            raise
+        return _asked_for(guard, loss, trained)
     if not found:
         raise ProgramError("the loss depends on no parameter that is trained")
     pairs = []
@@ -103,6 +109,22 @@ def backward(
         pairs.append((parameter, graph.fresh(grad, parameter)))
         graph.gradients.append(grad)
     return pairs
+
+
+def _asked_for(guard: Guard, loss: torch.Tensor, parameters: list[torch.Tensor]) -> Pairs:
+    """One Operator for the gradients: what they are is found out by runs, for the sizes that each is fed."""
+    graph = guard.main
+    with graph.writing_out():
+        grads = guard.recorded(torch.autograd.grad, loss, parameters, retain_graph=True, allow_unused=True)
+    pairs = [(parameter, grad) for parameter, grad in zip(parameters, grads) if grad is not None]
+    if not pairs:
+        raise ProgramError("the loss depends on no parameter that is trained")
+    graph.gradients.extend(graph.variable(grad) for _, grad in pairs)
+    return pairs
+
+
+class _OnlyAutograd(ProgramError):
+    """A gradient cannot be written out."""
 
 
 def _written_out(guard: Guard, add: Callable[[], list[Any]]) -> list[Any]:
@@ -119,8 +141,8 @@ def _written_out(guard: Guard, add: Callable[[], list[Any]]) -> list[Any]:
         except NotDifferentiable as error:
             places = [op.location for op in graph.program.block.ops if op.name == str(error)]
             if not places:
-                raise ProgramError(f"no gradient can be added to the Program: {error}") from error
-            raise ProgramError(
+                raise _OnlyAutograd(f"no gradient can be added to the Program: {error}") from error
+            raise _OnlyAutograd(
                 f"no gradient can be added to the Program: only torch's autograd, while it runs, has that of {error}",
                 hint="Leave it out of what is trained (detach()), or train with dy2static.to_static.",
                 location=places[-1]) from error

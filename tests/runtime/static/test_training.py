@@ -414,19 +414,81 @@ def test_recurrent_networks_of_fixed_sizes_are_trained(name: str) -> None:
     assert torch.backends.mkldnn.is_available() is False or torch._C._get_mkldnn_enabled()
 
 
-def test_gradients_that_only_autograd_has_are_refused() -> None:
-    bodies: list[tuple[Callable[[], torch.Tensor], str]] = [
-        (lambda: nn.LSTM(4, 5, batch_first=True)(static.data("x", [None, 3, 4]))[0], "say the size in place of None"),
-        (lambda: nn.GRU(4, 5)(static.data("x", [None, 3, 4]))[0], "say the size in place of None"),
-    ]
-    for body, message in bodies:
-        main, startup = static.Program(), static.Program()
-        with static.program_guard(main, startup):
-            loss = body().mean()
-            before = list(main.current_block().ops)
-            with pytest.raises(ProgramError, match=f"no gradient can be added.*{message}"):
-                optimizer.SGD(0.1).minimize(loss)
-        assert main.current_block().ops == before
+OPEN: dict[str, tuple[Callable[[], nn.Module], list[int | None]]] = {
+    "lstm": (lambda: nn.LSTM(4, 5, batch_first=True), [None, 3, 4]),
+    "lstm of any length": (lambda: nn.LSTM(4, 5), [None, None, 4]),
+    "gru": (lambda: nn.GRU(4, 5, batch_first=True), [None, 3, 4]),
+    "rnn of any length": (lambda: nn.RNN(4, 5), [None, 2, 4]),
+    "cell": (lambda: nn.GRUCell(4, 5), [None, 4]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", ["sgd", "adam"])
+@pytest.mark.parametrize("name", OPEN)
+def test_recurrent_networks_of_open_sizes_are_trained(name: str, steps: str) -> None:
+    make, shape = OPEN[name]
+
+    def loss_of(made: Any) -> torch.Tensor:
+        return (made[0] if isinstance(made, tuple) else made).square().mean()
+
+    def fed(size: int) -> torch.Tensor:
+        return torch.randn([size if one is None else one for one in shape], generator=torch.Generator().manual_seed(1))
+
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        fetched = loss_of(make()(static.data("x", shape)))
+        OPTIMIZERS[steps][0]().minimize(fetched)
+        test = main.clone(for_test=True)
+    scope, executor = static.Scope(), static.Executor()
+    torch.manual_seed(2)
+    executor.run(startup, scope=scope)
+    torch.manual_seed(2)
+    model = make()
+    step = OPTIMIZERS[steps][1](model.parameters())
+    for size in (3, 8, 1, 5, 3):
+        step.zero_grad()
+        loss = loss_of(model(fed(size)))
+        loss.backward()
+        for program in (test, main):
+            (found,) = executor.run(program, feed={"x": fed(size)}, fetch_list=[fetched], scope=scope)
+            assert float(found) == pytest.approx(float(loss.detach()), rel=1e-5)
+        step.step()
+    held = [value for key in scope.names() if key.count(".") == 1 and (value := scope.find_var(key)) is not None]
+    torch.testing.assert_close(held, list(model.parameters()))
+    assert not any(value.grad_fn is not None for value in held)
+
+
+def test_gradients_that_are_asked_for_beside_an_optimizer() -> None:
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        layer = nn.Linear(4, 5)
+        loss = layer(static.data("x", [None, 4])).square().mean()
+        grads = torch.autograd.grad(loss, [layer.weight, layer.bias], retain_graph=True)
+        optimizer.SGD(0.1).minimize(loss)
+    scope, executor = static.Scope(), static.Executor()
+    torch.manual_seed(0)
+    executor.run(startup, scope=scope)
+    torch.manual_seed(0)
+    model = nn.Linear(4, 5)
+    step = torch.optim.SGD(model.parameters(), 0.1)
+    for size in (2, 3):
+        x = torch.ones(size, 4)
+        found = executor.run(main, feed={"x": x}, fetch_list=list(grads), scope=scope, return_numpy=False)
+        step.zero_grad()
+        model(x).square().mean().backward()
+        torch.testing.assert_close(found, [model.weight.grad, model.bias.grad])
+        step.step()
+
+
+def test_a_gradient_that_stops_and_cannot_be_written_out_is_refused() -> None:
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        hidden = static.fc(static.data("x", [None, 3, 4]), 4, num_flatten_dims=2)
+        loss = nn.GRU(4, 5, batch_first=True)(hidden)[0].mean()
+        before = list(main.current_block().ops)
+        with pytest.raises(ProgramError, match="no gradient can be added.*say the size in place of None"):
+            optimizer.SGD(0.1).minimize(loss, no_grad_set=[hidden])
+    assert main.current_block().ops == before
 
 
 def test_losses_are_those_of_the_converted_model() -> None:
