@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from runtime.version import UntestedTorchWarning, __version__
 
 if TYPE_CHECKING:
-    from runtime.autodiff.static import append_backward, gradients
     from runtime.executor.limits import Limits
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         switch_case,
         while_loop,
     )
+    from runtime.static.gradients import append_backward, gradients
     from runtime.static.py_func import py_func
     from runtime.translated import TranslatedLayer, load, load_state, save
 
@@ -40,7 +40,7 @@ PROJECT = "dy2static"
 
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
-    "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
+    "append_backward": "runtime.static.gradients", "gradients": "runtime.static.gradients",
     "Predictor": "runtime.serving", "recompute": "runtime.regions",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated",

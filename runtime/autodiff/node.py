@@ -335,7 +335,8 @@ class Runner:
 
     def _lower(self, arguments: Sequence[Any]) -> tuple[Runner | None, list[Assumed]]:
         autocast = any(enabled for _, enabled, _ in torch_internals.autocast_state())
-        if autocast or not _plain_tensors(arguments) or any(op.autocast for op in self.program.block.walk()):
+        tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
+        if autocast or not _plain_tensors(tensors) or any(op.autocast for op in self.program.block.walk()):
             return None, []
         try:
             with torch_internals.undisturbed():
@@ -369,12 +370,13 @@ def _has_hooks(arguments: Sequence[Any], positions: Collection[int]) -> bool:
 
 
 def _key(arguments: Sequence[Any]) -> Any:
-    """What a derivative depends on beside the Program itself."""
+    """What a derivative depends on beside the Program itself. What is no tensor is a number, and does not matter."""
+    tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
     return (
-        tuple(a.requires_grad for a in arguments),
+        tuple(a.requires_grad for a in tensors),
         tuple(
             (a.dtype, a.device, a.is_contiguous() or tuple(a.stride())) if a.layout is torch.strided else id(a)
-            for a in arguments
+            for a in tensors
         ),
         torch_internals.autocast_state(),
     )

@@ -19,6 +19,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime import torch_internals
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ir.types import TensorType
@@ -129,17 +130,40 @@ def _dtype(dtype: Any) -> bool:
 
 
 def shareable(array: numpy.ndarray[Any, Any]) -> bool:
-    """Whether a tensor can share an array's memory: no stride is negative, and it may be written."""
-    return bool(array.flags.writeable) and all(stride >= 0 for stride in array.strides)
+    """Whether a tensor can share an array's memory: no stride is negative or in the middle of an element, and it may
+    be written."""
+    size = max(array.itemsize, 1)
+    return bool(array.flags.writeable) and all(stride >= 0 and not stride % size for stride in array.strides)
+
+
+@functools.cache
+def has_dtype(dtype: torch.dtype) -> bool:
+    """Whether NumPy has a dtype of torch's: bfloat16 it has not.
+
+    >>> has_dtype(torch.float32), has_dtype(torch.bfloat16)
+    (True, False)
+    """
+    with torch_internals.no_modes():
+        try:
+            torch.empty(0, dtype=dtype, device="cpu").numpy()
+        except TypeError:
+            return False
+        return True
 
 
 def to_tensor(value: Any) -> torch.Tensor:
-    """A result as a tensor, in the array's own memory where that can be."""
+    """A tensor of an array or number of NumPy's, in the array's own memory where that can be.
+
+    Raises:
+        TypeError: Torch has no such dtype.
+    """
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, numpy.generic):
         return torch.from_numpy(numpy.array(value))
-    return torch.from_numpy(value if shareable(value) else numpy.ascontiguousarray(value).copy().reshape(value.shape))
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    return torch.from_numpy(value if shareable(value) else numpy.array(value, order="C"))
 
 
 def _tensors(op: Operator) -> tuple[Variable, ...]:

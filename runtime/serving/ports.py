@@ -17,6 +17,7 @@ from runtime.export.results import outputs_of, plain_name
 from runtime.ir import Program, TensorType
 from runtime.ir.assume import check
 from runtime.ir.types import Dim
+from runtime.ops import host_numpy
 
 Request = Mapping[str, Any]
 
@@ -114,7 +115,7 @@ def _input(type_: Any, name: str, said: str) -> Input:
 def _tensor(port: Input, given: Any) -> torch.Tensor:
     if isinstance(given, numpy.ndarray):
         try:
-            given = torch.from_numpy(given if given.flags.writeable else given.copy())
+            given = host_numpy.to_tensor(given)
         except TypeError:
             _fail(f"input '{port.name}' is an array of {given.dtype}", "D2S303", f"Give {_spell(port.dtype)}.")
     if not isinstance(given, torch.Tensor):

@@ -18,6 +18,7 @@ from runtime.static.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradBy
 from runtime.static.control import case, cond, switch_case, while_loop
 from runtime.static.data_parallel import data_parallel
 from runtime.static.executor import Executor, Scope, global_scope
+from runtime.static.gradients import append_backward, gradients
 from runtime.static.guard import (
     create_global_var,
     create_parameter,
@@ -33,7 +34,8 @@ from runtime.static.saving import LoadedProgram, load, save, save_inference_mode
 
 __all__ = [
     "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "ClonedProgram", "Executor", "LoadedProgram",
-    "Program", "Scope", "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data",
-    "data_parallel", "default_main_program", "default_startup_program", "fc", "global_scope", "load", "optimizer",
-    "program_guard", "py_func", "save", "save_inference_model", "switch_case", "while_loop",
+    "Program", "Scope", "accuracy", "append_backward", "case", "cond", "create_global_var", "create_parameter",
+    "cross_entropy", "data", "data_parallel", "default_main_program", "default_startup_program", "fc", "global_scope",
+    "gradients", "load", "optimizer", "program_guard", "py_func", "save", "save_inference_model", "switch_case",
+    "while_loop",
 ]  # fmt: skip

@@ -12,28 +12,44 @@ from typing import Any
 
 import torch
 
+from runtime.errors import ProgramError
+
 
 class Clip:
     """``no_clip``: parameters, or their names in the Program, whose gradients stay as they are."""
 
     def __init__(self, no_clip: Collection[torch.Tensor | str] = ()) -> None:
-        self._names = frozenset(one for one in no_clip if isinstance(one, str))
-        self._tensors = [one for one in no_clip if isinstance(one, torch.Tensor)]
+        given = [no_clip] if isinstance(no_clip, (str, torch.Tensor)) else list(no_clip)
+        for one in given:
+            if not isinstance(one, (str, torch.Tensor)):
+                raise ProgramError(f"no_clip has a {type(one).__name__}", hint="Give parameters, or their names.")
+        self.no_clip: list[torch.Tensor | str] = given
 
-    def clipped(self, grads: Sequence[torch.Tensor], names: Sequence[str], parameters: Sequence[Any] = ()) -> list[Any]:
-        """The gradients as they are to be used, new tensors; ``names`` and ``parameters``: whose they are."""
-        chosen = [number for number, name in enumerate(names) if name not in self._names and not (
-            parameters and any(parameters[number] is one for one in self._tensors))]
+    def clipped(self, grads: Sequence[torch.Tensor], left: Collection[int] = ()) -> list[Any]:
+        """The gradients as they are to be used, new tensors; those of the numbers ``left`` stay as they are."""
+        chosen = [number for number in range(len(grads)) if number not in left]
         new = iter(self._clip([grads[number] for number in chosen]) if chosen else ())
         return [next(new) if number in chosen else grad for number, grad in enumerate(grads)]
 
     def attach(self, optimizer: torch.optim.Optimizer) -> Any:
-        """Clip before each step of an optimizer of torch's; ``remove()`` of what is given ends it."""
+        """Clip before each step of an optimizer of torch's; ``remove()`` of what is given ends it.
+
+        Raises:
+            ProgramError: ``no_clip`` names a parameter, or has a tensor that is none of the optimizer's.
+        """
+        every = [one for group in optimizer.param_groups for one in group["params"]]
+        for one in self.no_clip:
+            if isinstance(one, str):
+                raise ProgramError(f"no_clip names {one!r}, and an optimizer of torch's knows no names",
+                                   hint="Give the parameter itself.")
+            if all(one is not other for other in every):
+                raise ProgramError("no_clip has a tensor that is no parameter of the optimizer")
 
         def before(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
             held = [one for group in optimizer.param_groups for one in group["params"] if one.grad is not None]
+            left = {number for number, one in enumerate(held) if any(one is other for other in self.no_clip)}
             with torch.no_grad():
-                for one, grad in zip(held, self.clipped([p.grad for p in held], [""] * len(held), held)):
+                for one, grad in zip(held, self.clipped([p.grad for p in held], left)):
                     if grad is not one.grad:
                         one.grad.copy_(grad)
 

@@ -14,6 +14,7 @@ from runtime.errors import ProgramError
 from runtime.ir import Block, Input, TensorType, Variable
 from runtime.ir import Program as IRProgram
 from runtime.ir.walk import copy_program
+from runtime.ops import host_numpy
 from runtime.ops.raising import has_effect
 from runtime.static.program import Program, Snapshot
 from runtime.translated.fitting import check, spell_assumption
@@ -33,7 +34,8 @@ class Scope:
 
     def set_var(self, name: str, value: Any) -> None:
         """Give a name a tensor of its own, with a copy of ``value``; a tensor that has the name already is written."""
-        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value, device="cpu")
+        numpys = isinstance(value, (torch.Tensor, np.ndarray, np.generic))
+        tensor = host_numpy.to_tensor(value) if numpys else torch.as_tensor(value, device="cpu")
         held = self._held.get(name)
         if held is not None and held.shape == tensor.shape and held.dtype == tensor.dtype:
             with torch.no_grad():
@@ -78,18 +80,24 @@ class Executor:
 
         Raises:
             ProgramError: A name, dtype or shape in ``feed`` that the Program does not have, an input that is missing,
-                a name in ``fetch_list`` that does not exist, or parameters that no startup Program has made.
+                a name in ``fetch_list`` that does not exist or that NumPy has no array for, or parameters that no
+                startup Program has made.
         """
         if not isinstance(program, Program):
             raise ProgramError(f"a {type(program).__name__} cannot be run here", hint="Pass runtime.static.Program().")
         fetched = [fetch_list] if isinstance(fetch_list, (torch.Tensor, str, Variable)) else list(fetch_list or ())
         variables = [variable(program, one) for one in fetched]
+        for one in variables if return_numpy else ():
+            if isinstance(one.type, TensorType) and one.type.dtype and not host_numpy.has_dtype(one.type.dtype):
+                raise _no_array(one.name, f"of {one.type.dtype}")
         prepared = self._prepare(program, variables)
         where = scope if scope is not None else _global
         inputs = prepared.inputs(feed or {}, self.device)
         params = prepared.params(where, self.device)
-        with torch.no_grad():
+        with torch.set_grad_enabled(prepared.asks_gradients):
             values = prepared.run(inputs, params)
+        with torch.no_grad():
+            values = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
             results = [value.clone() if isinstance(value, torch.Tensor) else value for value in values[: len(fetched)]]
             for name, value in zip(prepared.stores, values[len(fetched) :]):
                 live = prepared.live.get(name)
@@ -97,7 +105,7 @@ class Executor:
                     live.copy_(value)
                 else:
                     where.set_var(name, value)
-        return [_array(value) if return_numpy else value for value in results]
+        return [_array(one.name, value) if return_numpy else value for one, value in zip(variables, results)]
 
     def _prepare(self, program: Program, variables: list[Variable]) -> _Prepared:
         snapshot = program.snapshot()
@@ -125,6 +133,8 @@ class _Prepared:
         block = Block([*(one.var for one in self._inputs), *(one.var for one in self._params)], list(snapshot.ops),
                       [*fetched, *snapshot.stores.values()])  # fmt: skip
         made = copy_program(IRProgram(program.name, block, list(self._inputs), list(self._params)))
+        self.asks_gradients = any(op.name == "gradients" for op in made.block.walk())
+        """Whether torch's autograd may have to find them."""
         self.run = prepare(made, Options(backend=backend, functions=graph.functions)).run
 
     def inputs(self, feed: Mapping[str, Any], device: torch.device) -> list[Any]:
@@ -185,10 +195,11 @@ def _fed(given: Input, value: Any, device: torch.device) -> torch.Tensor:
     """What is fed for an input, as a tensor."""
     type_ = given.var.type
     assert isinstance(type_, TensorType) and type_.shape is not None and type_.dtype is not None
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, np.ndarray) for one in value):
+        value = np.array(value)
     plain = not isinstance(value, (torch.Tensor, np.ndarray, np.generic))
     try:
-        tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(
-            value, dtype=type_.dtype if plain else None, device="cpu")  # fmt: skip
+        tensor = torch.as_tensor(value, dtype=type_.dtype, device="cpu") if plain else host_numpy.to_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ProgramError(f"what is fed for {given.name!r} is no tensor of {type_.dtype}: {error}") from error
     if tensor.dtype != type_.dtype:
@@ -235,8 +246,17 @@ def variable(program: Program, one: Fetch) -> Variable:
     raise ProgramError(f"the Program has no variable called {one!r}", hint="Pass the tensor, or print the Program.")
 
 
-def _array(value: Any) -> Any:
-    return np.asarray(value.detach().cpu()) if isinstance(value, torch.Tensor) else value
+def _array(name: str, value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.layout is not torch.strided or not host_numpy.has_dtype(value.dtype):
+        raise _no_array(name, f"of {value.dtype} in the layout {value.layout}")
+    return value.detach().resolve_conj().resolve_neg().cpu().numpy()
+
+
+def _no_array(name: str, kind: str) -> ProgramError:
+    return ProgramError(f"%{name}, which is fetched, is {kind}, and NumPy has no such arrays",
+                        hint="Pass return_numpy=False, or fetch it converted: x.float().")
 
 
 __all__ = ["Executor", "Fetch", "Scope", "global_scope", "needed", "variable"]

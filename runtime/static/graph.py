@@ -78,12 +78,17 @@ class Graph:
         self.functions: dict[str, Callable[..., Any]] = {}
         """What ``py_func`` calls, by its name in the Program."""
         self.names = Names()
+        self.met: dict[str, Any] = {}
+        """The parameters that the main Program has used, by name: what the startup Program had made of them then."""
+        self.assumes_seen = 0
+        """How many of the Program's facts about sizes were looked at."""
+        self.bring: Callable[[torch.Tensor], torch.Tensor] | None = None
+        """Gives what this Program has for a tensor of the startup Program."""
+        self._stands_for: dict[int, Persistable] = {}
         self._made: dict[int, Persistable] = {}
         self._copied: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._trained: dict[int, tuple[torch.Tensor, bool]] = {}
         """Which tensors of a startup Program need a gradient, by identity, where that was said."""
-        self.derived: dict[int, torch.Tensor] = {}
-        """Tensors computed from parameters that were being initialised, by identity."""
 
     @contextlib.contextmanager
     def recording(self, *modes: TorchFunctionMode) -> Iterator[Session]:
@@ -109,7 +114,7 @@ class Graph:
 
     def function(self, func: Any) -> str:
         """A name for a Python function that the Program calls."""
-        name = f"{func.name}_{len(self.functions)}"
+        name = f"{getattr(func, 'name', '') or func.__name__}_{len(self.functions)}"
         self.functions[name] = func
         return name
 
@@ -143,11 +148,14 @@ class Graph:
         if found is None:
             found = Persistable(name, kind, trainable, made)
             self._made[id(made)] = self.persistables[name] = found
+            self.train(made, trainable)
         return found
 
     def train(self, value: torch.Tensor, needs: Any) -> None:
         """Say whether a tensor of a startup Program needs a gradient."""
         self._trained[id(value)] = value, bool(needs)
+        if id(value) in self._made:
+            self._made[id(value)].trainable = bool(needs)
 
     def is_trained(self, value: torch.Tensor) -> bool:
         """Whether that was said of it."""
@@ -175,7 +183,46 @@ class Graph:
             fake._is_param = True  # what isinstance(x, torch.nn.Parameter) looks at
         self.persistables[persistable.name] = persistable
         self.stand_ins[persistable.name] = session.register(fake, info)
+        self._stands_for[id(fake)] = persistable
         return fake
+
+    def stands_for(self, value: torch.Tensor) -> Persistable | None:
+        """What a tensor stands for in this Program."""
+        return self._stands_for.get(id(value))
+
+    def train_stand_in(self, persistable: Persistable, needs: bool) -> None:
+        """Say whether a parameter that nothing was computed from needs a gradient."""
+        found = self.stand_ins.get(persistable.name)
+        if found is not None:
+            self.session.info(found).requires_grad = needs
+            for one in self.program.params:
+                if one.name == persistable.name:
+                    one.requires_grad = needs
+
+    def all_met_data(self) -> None:
+        """The initialisation of what this Program has for parameters is over."""
+        for name in self.stand_ins:
+            self.met.setdefault(name, None)
+        self.settle()
+
+    def value(self, tensor: torch.Tensor) -> Variable:
+        """What the memory of a tensor of this Program holds now."""
+        return self.session.info(tensor).storage.value
+
+    def is_written(self, name: str) -> bool:
+        """Whether runs write a parameter."""
+        storage = self.session.info(self.stand_ins[name]).storage if name in self.stand_ins else None
+        return storage is not None and storage.value is not storage.origin
+
+    def has_copy(self, value: torch.Tensor) -> bool:
+        """Whether a tensor of the startup Program was made here, too."""
+        return id(value) in self._copied
+
+    def has_copies(self, startup: Graph, value: torch.Tensor, copy: torch.Tensor) -> None:
+        """A tensor of the startup Program was made here, too: what is not needed there goes."""
+        self._copied[id(value)] = value, copy
+        with startup.recording():
+            startup.drop(ancestors(startup.program.block.ops, [startup.session.read(value)]))
 
     def live(self) -> dict[str, torch.Tensor]:
         """Tensors that modules from outside brought, by the name of the Program's parameter."""
@@ -191,6 +238,10 @@ class Graph:
             noted = [name for name, one in self.persistables.items() if one.made is value and name in self.stand_ins]
             if noted:
                 return self.variable(self.stand_ins[noted[0]])
+            if self.bring is not None and torch_internals.is_fake(value):
+                with self.recording():
+                    value = self.bring(value)
+                    return self.session.read(value)
             live = [one.fake for one in self.session.inputs.live if one.real is value]
             if not live or live[0] is None:
                 raise ProgramError(f"a tensor is no variable of the Program {self.program.name!r}")
@@ -242,23 +293,21 @@ class Graph:
         found = self._copied.get(id(value))
         if found is not None:
             return found[1]
-        if id(value) in startup.derived:
-            raise ProgramError(
-                "a tensor that was computed from a parameter while it was initialised meets data",
-                hint="Compute it where it is used: in the module's forward, or after the parameter met data.")
         with startup.recording():
             var = startup.session.read(value)
-        mapping: dict[Variable, Any] = {
-            one.parameter.var: self.session.read(one.real) for one in startup.session.inputs.live}
         ops = ancestors(startup.program.block.ops, [var])
         startup.drop(ops)
-        for op in ops:
-            (copy,) = copy_block(Block(ops=[op]), mapping, lambda name: self.session.new_name()).ops
-            self.session.scope.append(copy)
-            self.session.scope.names.update(copy.outputs)
-        made = mapping[var]
-        assert isinstance(made, Variable)
-        fake = self.fresh(made, value)
+        root = self.session.root()
+        with self.session.reopen(root):  # others may use it after the branch or loop that is being recorded
+            mapping: dict[Variable, Any] = {
+                one.parameter.var: self.session.read(one.real) for one in startup.session.inputs.live}
+            for op in ops:
+                (copy,) = copy_block(Block(ops=[op]), mapping, lambda name: self.session.new_name()).ops
+                root.append(copy)
+                root.names.update(copy.outputs)
+            made = mapping[var]
+            assert isinstance(made, Variable)
+            fake = self.fresh(made, value)
         self._copied[id(value)] = value, fake
         return fake
 

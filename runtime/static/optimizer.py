@@ -13,16 +13,15 @@ import torch
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from runtime.autodiff.static import append_backward
 from runtime.errors import ProgramError
 from runtime.ir import Input, ScalarType, Variable
 from runtime.static.clip import Clip
+from runtime.static.gradients import Pairs, backward, origin
 from runtime.static.graph import Number, Numbers
 from runtime.static.guard import Guard, current
 from runtime.tracer.numbers import scalars
 
 Rate = float | Callable[[], float]
-Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 class Optimizer:
@@ -70,9 +69,10 @@ class Optimizer:
         graph = guard.main
         if startup_program is not None and startup_program is not guard.startup.program:
             raise ProgramError("the startup Program is another than that of program_guard")
-        if not graph.knows(loss):
+        if not isinstance(loss, torch.Tensor) or not (graph.knows(loss) or guard.startup.knows(loss)):
             raise ProgramError("the loss is no tensor of the main Program")
         before = set(graph.program.block.ops)
+        self._not_clipped(guard, [])
         pairs = backward(guard, loss, parameters if parameters is not None else self._parameters, no_grad_set)
         self.apply(guard, pairs)
         return [op for op in graph.program.block.ops if op not in before], pairs
@@ -83,10 +83,10 @@ class Optimizer:
         rate = self._learning_rate(guard)
         state = {name: [self._state(guard, parameter, name) for parameter, _ in pairs] for name in self.state}
         steps = [self._state(guard, parameter, "step", ()) for parameter, _ in pairs] if self.state else []
+        left = self._not_clipped(guard, [parameter for parameter, _ in pairs])
         with torch.no_grad(), graph.recording(Numbers(session)):
             if self.grad_clip is not None:
-                names = [graph.name_of(parameter) for parameter, _ in pairs]
-                grads = self.grad_clip.clipped([grad for _, grad in pairs], names)
+                grads = self.grad_clip.clipped([grad for _, grad in pairs], left)
             else:
                 grads = [grad for _, grad in pairs]
             self.update([parameter for parameter, _ in pairs], grads, state, steps, rate)
@@ -98,6 +98,23 @@ class Optimizer:
     ) -> None:  # fmt: skip
         """Write the parameters in place."""
         raise NotImplementedError
+
+    def _not_clipped(self, guard: Guard, parameters: Sequence[torch.Tensor]) -> set[int]:
+        """The numbers of the parameters that ``no_clip`` of ``grad_clip`` has."""
+        origins = [origin(guard, one) for one in parameters]
+        left: set[int] = set()
+        for one in self.grad_clip.no_clip if self.grad_clip is not None else ():
+            try:
+                found = origin(guard, one)
+                if all(found is not param.var for param in guard.main.program.params):
+                    raise ProgramError("that is data")
+            except ProgramError as error:
+                said = repr(one) if isinstance(one, str) else f"a tensor of shape {tuple(one.shape)}"
+                names = ", ".join(param.name for param in guard.main.program.params)
+                raise ProgramError(f"no_clip has {said}, which is no parameter of the Program",
+                                   hint=f"Its parameters are: {names or 'none'}.") from error
+            left.update(number for number, origin in enumerate(origins) if origin is found)
+        return left
 
     def _learning_rate(self, guard: Guard) -> Any:
         """The learning rate as a number of the Program, which each run is given."""
@@ -118,48 +135,6 @@ class Optimizer:
         dtype = parameter.dtype if shape is None else torch.float32
         made = torch.zeros(size, dtype=dtype)
         return guard.main.stand_in(guard.startup.note(made, own, "buffer", False))
-
-
-def backward(
-    guard: Guard, loss: torch.Tensor, parameters: Iterable[torch.Tensor | str] | None = None,
-    no_grad_set: Iterable[torch.Tensor | str] | None = None,
-) -> Pairs:  # fmt: skip
-    """Add the gradients of a loss to the main Program: pairs of a parameter and its gradient."""
-    graph = guard.main
-    by_variable = {graph.origin(one): one for one in graph.program.all_parameters()}
-    wanted = list(by_variable) if parameters is None else [_origin(guard, one) for one in parameters]
-    if not wanted:
-        raise ProgramError("the Program has no parameter that needs a gradient")
-    blocked = [_variable(guard, one) for one in no_grad_set or ()]
-    root = graph.variable(loss)
-    graph.settle()
-    with guard.pause(), graph.writing_out():
-        found = append_backward(root, wanted, blocked, program=graph.program)
-    if not found:
-        raise ProgramError("the loss depends on no parameter that is trained")
-    pairs = []
-    for var, grad in found:
-        parameter = by_variable.get(var)
-        if parameter is None:
-            raise ProgramError(f"%{var.name} is not trained: it needs no gradient")
-        pairs.append((parameter, graph.fresh(grad, parameter)))
-        graph.gradients.append(grad)
-    return pairs
-
-
-def _origin(guard: Guard, one: torch.Tensor | str) -> Variable:
-    graph = guard.main
-    if isinstance(one, str):
-        for param in graph.program.params:
-            if param.name == one:
-                return param.var
-        raise ProgramError(f"the Program has no parameter {one!r}")
-    with graph.recording():
-        return graph.origin(guard.own(one))
-
-
-def _variable(guard: Guard, one: torch.Tensor | str) -> Variable:
-    return _origin(guard, one) if isinstance(one, str) else guard.main.variable(guard.own(one))
 
 
 class SGD(Optimizer):
@@ -227,4 +202,4 @@ class AdamW(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip)
 
 
-__all__ = ["SGD", "Adam", "AdamW", "Momentum", "Optimizer", "backward"]
+__all__ = ["SGD", "Adam", "AdamW", "Momentum", "Optimizer"]

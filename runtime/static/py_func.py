@@ -11,6 +11,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import TensorType, Variable
+from runtime.ops import host_numpy
 from runtime.static.guard import current
 from runtime.static.program import Declared
 from runtime.tracer.recording.session import Session
@@ -26,7 +27,8 @@ def py_func(
     """Call a Python function whenever the Program runs; the tensors that it gives.
 
     Args:
-        func: Takes an array for each ``x``, gives one for each ``out``.
+        func: Takes an array for each ``x``, gives one for each ``out``. All are copied: what it writes or keeps
+            changes nothing else.
         x: A tensor, or several.
         out: What the results look like: ``program.current_block().create_var(...)``. Each run is held against it.
         backward_func: Takes the arrays of ``x``, of ``out``, and of the gradients of ``out``; gives a gradient for
@@ -43,6 +45,9 @@ def py_func(
     declared = [out] if isinstance(out, Declared) else list(out)
     if not all(isinstance(one, Declared) for one in declared):
         raise ProgramError("what py_func gives has to be declared", hint="out=program.current_block().create_var(...)")
+    for dtype in (*(one.dtype for one in given), *(one.dtype for one in declared)):
+        if not host_numpy.has_dtype(dtype):
+            raise ProgramError(f"NumPy has no {dtype}, which py_func takes or gives", hint="Convert it: x.float().")
     skipped = skip_vars_in_backward_input
     skip: list[Any] = [skipped] if isinstance(skipped, (torch.Tensor, Declared)) else list(skipped or ())
     for one in skip:
@@ -109,7 +114,7 @@ class _Forward:
         return found if len(found) > 1 else found[0]
 
     def _held(self, value: Any, one: Declared) -> torch.Tensor:
-        tensor = torch.from_numpy(np.ascontiguousarray(value)).reshape(np.shape(value))
+        tensor = _tensor(value, self.name)
         sizes = [size if type(size) is int else -1 for size in one.shape]
         fits = len(sizes) == tensor.dim() and all(a in (-1, b) for a, b in zip(sizes, tensor.shape))
         if tensor.dtype != one.dtype or not fits:
@@ -133,15 +138,21 @@ class _Backward:
             raise ProgramError(f"{self.name} gives {len(values)} gradients for {len(self._dtypes)} tensors")
         if any(value is None for value in values):
             raise ProgramError(f"{self.name} gives None for a gradient", hint="Give zeros of the tensor's shape.")
-        found = [
-            torch.from_numpy(np.ascontiguousarray(value)).reshape(np.shape(value)).to(dtype)
-            for value, dtype in zip(values, self._dtypes)
-        ]
+        found = [_tensor(value, self.name).to(dtype) for value, dtype in zip(values, self._dtypes)]
         return found if len(found) > 1 else found[0]
 
 
 def _array(value: torch.Tensor) -> np.ndarray[Any, Any]:
-    return value.detach().cpu().numpy()
+    """An array of the function's own: it may write it, and keep it."""
+    return np.array(value.detach().resolve_conj().resolve_neg().cpu().numpy())
+
+
+def _tensor(value: Any, name: str) -> torch.Tensor:
+    """What a function gave, copied: it may have kept the array, and write it when it is called again."""
+    try:
+        return torch.from_numpy(np.array(value, order="C"))
+    except (TypeError, ValueError) as error:
+        raise ProgramError(f"{name} gives a {type(value).__name__} that is no tensor: {error}") from error
 
 
 __all__ = ["py_func"]

@@ -92,6 +92,7 @@ from runtime.torch_internals.generators import (
     set_rng_state,
     watched_generator,
 )
+from runtime.torch_internals.initialisers import truncated_normal
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_cuda_memory,
@@ -363,6 +364,7 @@ __all__ = [
     "storage_identity",
     "strides_of",
     "tensor_test",
+    "truncated_normal",
     "types_taken",
     "under_autograd",
     "under_settings",

@@ -101,9 +101,10 @@ def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
     if len(target) < fake.dim():
         return None
     targets = target[len(target) - fake.dim() :]
-    sizes = [1 if _becomes(session, size, other) else size for size, other in zip(fake.shape, targets)]
-    if all(new is old for new, old in zip(sizes, fake.shape)):
+    changes = [_becomes(session, size, other) for size, other in zip(fake.shape, targets)]
+    if not any(changes):
         return None
+    sizes = [1 if change else size for change, size in zip(changes, fake.shape)]
     _require_no_replay(session, args[0], False)
     with torch_internals.fake_only(session.fake_mode):
         return [fake.as_strided(sizes, fake.stride(), fake.storage_offset()), *args[1:]]

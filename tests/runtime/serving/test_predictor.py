@@ -77,6 +77,18 @@ def test_what_does_not_fit_is_named(request_, code, said, max_batch, classifier)
         assert predict.statistics().errors == 1
 
 
+@pytest.mark.parametrize("max_batch", [None, 8])
+def test_arrays_of_any_layout(max_batch, classifier):
+    x = numpy.arange(16, dtype="float32").reshape(2, 8)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    with Predictor(classifier, max_batch=max_batch) as predict:
+        for given in (x[::-1], x[:, ::-1], numpy.asfortranarray(x), x.astype(">f4"), read_only):
+            expected = predict.run({"x": torch.tensor(numpy.array(given, dtype="float32"))})
+            found = predict.run({"x": given})
+            assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
 def test_sizes_that_belong_together(tmp_path):
     def f(x, y):
         return x + y

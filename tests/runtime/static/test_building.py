@@ -189,8 +189,16 @@ def test_variables_that_outlive_runs() -> None:
 
 REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "python if": (lambda x: 1 if x.sum() > 0 else 2, "condition"),
-    "item": (lambda x: x.sum().item() + 1.0 if False else [float(x.sum())], "number|Python value"),
-    "numpy": (lambda x: x.numpy(), "numpy"),
+    "float": (lambda x: [float(x.sum())], "converted to float"),
+    "item": (lambda x: x * x.sum().item(), r"item\(\) of a tensor"),
+    "tolist": (lambda x: x * x[0].tolist()[0], r"\(\) of a tensor"),
+    "item of a parameter": (lambda x: nn.Linear(3, 2).weight.sum().item() + 1, r"item\(\) of a tensor"),
+    "trunc_normal_ of data": (lambda x: nn.init.trunc_normal_(x), "met data"),
+    "numpy": (lambda x: x.numpy(), r"numpy\(\) of a tensor"),
+    "array": (lambda x: np.asarray(x), r"__array__\(\) of a tensor"),
+    "equal": (lambda x: torch.equal(x, x * 2), r"equal\(\) of a tensor"),
+    "allclose": (lambda x: torch.allclose(x, x * 2), r"allclose\(\) of a tensor"),
+    "one size only": (lambda x: torch.complex(x, x), "one size of dimension 0 of 'x'"),
     "input twice": (lambda x: static.data("x", [2]), "already"),
     "dtype": (lambda x: static.data("y", [2], "float33"), "no dtype"),
     "parameter from data": (lambda x: nn.Module().register_parameter("w", nn.Parameter(x * 2)), "computed from data"),
@@ -242,6 +250,70 @@ def test_what_is_fed_wrongly(name: str) -> None:
     with pytest.raises(ProgramError, match=message):
         static.Executor().run(main, feed=feed, fetch_list=[y])
     assert np.array_equal(static.Executor().run(main, feed={"x": X.tolist()}, fetch_list=y)[0], X * 2)
+
+
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = array.copy()
+    made.flags.writeable = False
+    return made
+
+
+ARRAYS: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
+    "rows the other way": lambda a: a[::-1],
+    "both the other way": lambda a: np.flip(a),
+    "Fortran's order": np.asfortranarray,
+    "every second": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "read-only": read_only,
+    "broadcast": lambda a: np.broadcast_to(a[:1], (4, 3)),
+    "other byte order": lambda a: a.astype(">f4"),
+    "a field of records": lambda a: np.rec.fromarrays([np.zeros((2, 3), "i1"), a], names="m,v")["v"],
+    "rows in a list": lambda a: list(a[::-1]),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_any_layout_are_fed(name: str) -> None:
+    given = ARRAYS[name](X)
+    before = np.array(given)
+
+    def body(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        x.add_(1)
+        return y + x
+
+    main, _, y = build(body)
+    (found,) = static.Executor().run(main, feed={"x": given}, fetch_list=[y])
+    assert np.array_equal(found, before * 3 + 1) and np.array_equal(np.array(given), before)
+    scope = static.Scope()
+    scope.set_var("a", given if isinstance(given, np.ndarray) else before)
+    assert np.array_equal(np.asarray(scope.find_var("a")), before)
+
+
+NO_ARRAYS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "bfloat16": lambda x: x.bfloat16(), "float8": lambda x: x.to(torch.float8_e5m2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_ARRAYS)
+def test_what_numpy_has_no_array_for(name: str) -> None:
+    def body(x: torch.Tensor) -> Any:
+        total = static.create_global_var([3], 0.0, name="total")
+        total.add_(x.sum(0))
+        return NO_ARRAYS[name](x), x.to(torch.complex64).conj(), torch._neg_view(x)
+
+    main, startup, (made, conj, neg) = build(body)
+    scope, executor = static.Scope(), static.Executor()
+    executor.run(startup, scope=scope)
+    with pytest.raises(ProgramError, match="return_numpy=False"):
+        executor.run(main, feed={"x": X}, fetch_list=[made], scope=scope)
+    total = scope.find_var("total")
+    assert total is not None and total.tolist() == [0.0] * 3  # said before the run
+    (found,) = executor.run(main, feed={"x": X}, fetch_list=[made], scope=scope, return_numpy=False)
+    assert torch.equal(found.float(), NO_ARRAYS[name](torch.from_numpy(X)).float())
+    others = executor.run(main, feed={"x": X}, fetch_list=[conj, neg], scope=scope)
+    assert np.array_equal(others[0], X.astype("complex64")) and np.array_equal(others[1], -X)
+    with pytest.raises(ProgramError, match="NumPy has no"):
+        build(lambda x: static.py_func(np.sin, NO_ARRAYS[name](x), static.program.Declared("o", torch.float32, (2, 3))))
 
 
 def test_sizes_that_do_not_fit_each_other() -> None:
