@@ -14,6 +14,7 @@ from runtime.tracer.memory.deferred import Needed, needed
 from runtime.tracer.recording import shape_rules
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
+from runtime.tracer.values import same_object
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
@@ -38,6 +39,22 @@ def note_history(session: Session, info: TensorInfo, without: PathCondition) -> 
     """A view is read, or written: it has its memory's history now, but where that had none (``without``)."""
     if info in session.graph.bare:
         session.graph.bare[info] &= without
+
+
+def note_history_of_paths(session: Session, tensor: torch.Tensor, without: PathCondition) -> None:
+    """The same for views that the tensor which is written is, as they are, on some paths only."""
+    info = session.info(tensor)
+    if not info.storage.aliases:
+        return
+    storages = {root.storage for root in few_roots(info, ())[0]}
+    for one, other in session.known_with_tensors():
+        before = session.graph.bare.get(other, NEVER)
+        if before.never or other is info or other.storage not in storages:
+            continue
+        if same_object.may_be_one(session, tensor, one) in ("same", "open"):
+            flag = same_object.identical(session, tensor, one)
+            apart = NEVER if flag is True else when(session.operand(session.scalar("not_", flag)))
+            session.graph.bare[other] = before & (apart | without)
 
 
 def require_no_leaf(
@@ -95,4 +112,4 @@ def of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, A
     return torch_internals.graph_error(func, *fakes, dict.fromkeys(map(id, outs), True))
 
 
-__all__ = ["bare", "note_history", "of_out", "require_no_leaf"]
+__all__ = ["bare", "note_history", "note_history_of_paths", "of_out", "require_no_leaf"]

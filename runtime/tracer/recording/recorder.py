@@ -423,6 +423,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
                 leaf_writes.note_history(session, info, without)
+                leaf_writes.note_history_of_paths(session, tensor, without)
                 session.require_gradient(info, in_some_runs)
         shapes = metadata_changes.shapes(session, written)
         result = metadata_changes.call(session, func, args, kwargs, self._fake_call)
