@@ -505,12 +505,16 @@ def _may_raise(node: gast.AST) -> bool:
     return any(isinstance(part, (gast.Subscript, gast.Call)) for part in walk(node))
 
 
+_CHECKED = frozenset({"index_select"})
+"""Functions of torch, and methods of tensors, whose exceptions a handler gets (``operators.calls.functions``)."""
+
+
 def _may_escape(call: gast.AST) -> bool:
     """Whether a call may run a function of the user's, by its text: no builtin's name, no method of tensors."""
     function = call.func
     if isinstance(function, gast.Name):
         return not hasattr(builtins, function.id)
-    if not isinstance(function, gast.Attribute):
+    if not isinstance(function, gast.Attribute) or function.attr in _CHECKED:
         return True
     base = function.value
     while isinstance(base, gast.Attribute):

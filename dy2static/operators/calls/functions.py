@@ -74,6 +74,25 @@ MAPPINGS = (dict, collections.UserDict)
 
 
 _LISTED: Any = tensors_in_python.listed
+_SELECTED: Any = tensors_in_python.selected
+
+
+def _raises_index_errors(tensor: Any, dim: Any) -> bool:
+    """Whether ``index_select`` raises IndexError for a number that is out of range: along the second dimension another
+    kernel raises RuntimeError."""
+    return isinstance(tensor, torch.Tensor) and type(dim) is int and dim % max(tensor.dim(), 1) != 1
+
+
+def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """``index_select`` of numbers that lie in the tensor: no handler has anything to catch."""
+    session = active()
+    if session is None:
+        return torch.index_select(tensor, dim, index)
+    handlers, session.exceptions.catching = session.exceptions.catching, []
+    try:
+        return torch.index_select(tensor, dim, index)
+    finally:
+        session.exceptions.catching = handlers
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """What ``contextlib.contextmanager`` makes of every function."""
 
@@ -347,6 +366,10 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
         if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
             return call_function(session, _LISTED, (given,), {})
+    if unasked(f, "__name__", "") == "index_select" and catching.is_handled(session, IndexError):
+        given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
+        if not kwargs and len(given) == 3 and _raises_index_errors(*given[:2]):
+            return call_function(session, _SELECTED, (_within, *given), {})
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)

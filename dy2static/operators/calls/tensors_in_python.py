@@ -1,5 +1,5 @@
 """Methods of tensors and of modules, written in Python: what a trace runs where only the run knows how many elements
-or parts there are.
+or parts there are, or whether they raise.
 
 >>> listed(torch.tensor([[1, 2], [3, 4]]))
 [[1, 2], [3, 4]]
@@ -7,7 +7,7 @@ or parts there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -34,4 +34,14 @@ def equal_fields(fields: tuple[Any, ...], others: tuple[Any, ...]) -> Any:
     return fields[-1] == others[-1] if fields else True
 
 
-__all__ = ["each", "equal_fields", "listed"]
+def selected(within: Callable[..., Any], tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """``tensor.index_select(dim, index)``, which looks at the numbers first: a handler catches what it raises.
+
+    ``within``: the same for numbers that are known to lie in the tensor.
+    """
+    if index.numel() > 0 and ((index < 0) | (index >= tensor.shape[dim])).any():
+        raise IndexError("index out of range in self")
+    return within(tensor, dim, index)
+
+
+__all__ = ["each", "equal_fields", "listed", "selected"]

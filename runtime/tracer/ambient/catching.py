@@ -161,6 +161,11 @@ def _is_divisor(session: Session, number: Operand) -> bool:
     return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
 
 
+def is_handled(session: Session, error: type[BaseException]) -> bool:
+    """Whether a handler around this point catches ``error``, whatever functions are between."""
+    return _route(session, error) is not None
+
+
 def is_caught(session: Session, error: type[BaseException]) -> bool:
     """Whether a handler around this point catches ``error``, to which the functions between hand it as a value."""
     route = _route(session, error)
