@@ -63,14 +63,35 @@ def test_sizes_that_an_input_spec_leaves_open(tmp_path: Any) -> None:
         loaded(torch.ones(1, 3))
 
 
-def test_sizes_that_data_decides() -> None:
-    def program(x: Any) -> Any:
-        found = (x > 0).nonzero().squeeze()
-        return found, found.dim()
+BY_DATA: dict[str, Callable[[Any], Any]] = {
+    "of nonzero": lambda x: (x > 0).nonzero().squeeze(),
+    "of a mask": lambda x: x[x > 0].squeeze(),
+    "by torch's function": lambda x: torch.squeeze(x[x > 0]),
+    "one": lambda x: x[x > 0].squeeze(0).sum(),
+    "by name": lambda x: x[x > 0].squeeze(dim=0),
+    "the last": lambda x: x[x > 0][None].squeeze(-1),
+    "several": lambda x: x[x > 0][None, :, None].squeeze((0, 1)),
+    "all": lambda x: x[x > 0][None, :, None].squeeze(),
+    "of two sizes": lambda x: (x[x > 0][:, None] * x[x < 0]).squeeze(),
+    "as an index": lambda x: x[(x > 0).nonzero().squeeze()],
+    "as a list": lambda x: (x > 0).nonzero().squeeze().tolist(),
+    "asked for": lambda x: (x[x > 0].squeeze().dim(), x[x > 0].squeeze().shape, x[x > 0].squeeze(0).numel()),
+    "in a branch": lambda x: x[x > 0].squeeze() * 2 if x.sum() > 0 else x,
+    "in a loop": lambda x: [x[x > i].squeeze().sum() for i in range(2)],
+}
 
-    static = to_static(program)
-    for values in ([1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]):
-        got, expected = static(torch.tensor(values)), program(torch.tensor(values))
-        assert torch.equal(got[0], expected[0]) and got[1] == expected[1]
-    with pytest.raises(RuntimeError, match="tensor sizes do not fit"):  # the result has no dimension in eager
-        static(torch.tensor([1.0, -1.0, -1.0]))
+
+@pytest.mark.parametrize("needs", [False, True])
+@pytest.mark.parametrize("way", BY_DATA)
+def test_sizes_that_data_decides(way: str, needs: bool) -> None:
+    values = ([1.0, 1.0, -1.0], [-1.0, -1.0, -1.0], [1.0, -1.0, -1.0], [2.0, -1.0], [0.5, 3.0, -2.0, 2.0])
+    check(BY_DATA[way], *[(torch.tensor(one, requires_grad=needs),) for one in values], paths=("program",))
+
+
+def test_sizes_that_data_decides_in_a_file(tmp_path: Any) -> None:
+    def program(x: Any) -> Any:
+        return (x > 0).nonzero().squeeze()
+
+    loaded = load(save(to_static(program), tmp_path / "f", input_spec=[InputSpec([None], "float32")]))
+    for values in ([1.0, 1.0, -1.0], [-1.0, -1.0, -1.0], [1.0, -1.0, -1.0]):
+        assert torch.equal(loaded(torch.tensor(values)), program(torch.tensor(values)))

@@ -60,7 +60,7 @@ from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.recording import backward, faults, leaf_gradients, reads
+from runtime.tracer.recording import backward, faults, leaf_gradients, reads, squeezes
 from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -75,6 +75,7 @@ MAPPINGS = (dict, collections.UserDict)
 
 _LISTED: Any = tensors_in_python.listed
 _SELECTED: Any = tensors_in_python.selected
+_SQUEEZED: Any = tensors_in_python.squeezed
 
 
 def _raises_index_errors(tensor: Any, dim: Any) -> bool:
@@ -118,6 +119,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return of_parts
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
+        if reads.has_open_length(session, args[0]):
+            return call_function(session, _LISTED, args, {})
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
             policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _asks_gradients(f))
@@ -366,6 +369,13 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
         if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
             return call_function(session, _LISTED, (given,), {})
+    if unasked(f, "__name__", "") == "squeeze":
+        given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
+        dims = given[1:] or tuple(kwargs.values())
+        plain = given and isinstance(given[0], torch.Tensor) and session.knows(given[0])
+        found = squeezes.by_data(session, given[0], dims) if plain and not any_staged([dims]) else None
+        if found is not None:
+            return call_function(session, _SQUEEZED, (given[0], *found), {})
     if unasked(f, "__name__", "") == "index_select" and catching.is_handled(session, IndexError):
         given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
         if not kwargs and len(given) == 3 and _raises_index_errors(*given[:2]):

@@ -44,4 +44,14 @@ def selected(within: Callable[..., Any], tensor: torch.Tensor, dim: int, index: 
     return within(tensor, dim, index)
 
 
-__all__ = ["each", "equal_fields", "listed", "selected"]
+def squeezed(tensor: torch.Tensor, ones: list[int], others: list[int]) -> torch.Tensor:
+    """``tensor.squeeze(ones + others)``: of ``others`` only those that have one element go."""
+    for dim in sorted([*ones, *others], reverse=True):
+        if dim in ones:
+            tensor = tensor.select(dim, 0)
+        elif tensor.shape[dim] == 1:
+            tensor = tensor.select(dim, 0)
+    return tensor
+
+
+__all__ = ["each", "equal_fields", "listed", "selected", "squeezed"]

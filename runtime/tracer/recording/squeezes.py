@@ -2,7 +2,7 @@
 
 Torch's shape rule takes such a size for one that is not 1, and says so nowhere. Here it becomes a fact of the Program:
 calls with a size of 1 have another Program where the size was left open because it varied, and are an error where
-an InputSpec leaves it open, or where data decides it.
+an InputSpec leaves it open. Where data decides it (``nonzero()``), converted code asks (``by_data``).
 """
 
 from __future__ import annotations
@@ -32,6 +32,26 @@ def settle(session: Session, func: Any, args: Any) -> None:
         size = fake.shape[dim]
         if isinstance(size, torch.SymInt) and not is_known(session, size):
             not_one(session, size)
+
+
+def by_data(session: Session, tensor: torch.Tensor, given: Any) -> tuple[list[int], list[int]] | None:
+    """Of the dimensions that ``squeeze(*given)`` may take away those that are known to have one element, and those of
+    which data decides it; None where there are none of these, or so many that the ways multiply."""
+    fake = session.fake(tensor)
+    sizes = {dim: fake.shape[dim] for dim in sorted(set(_dims(fake, given)))}
+    unknown: dict[int, Any] = {dim: size for dim, size in sizes.items()
+                               if isinstance(size, torch.SymInt) and not is_known(session, size)}  # fmt: skip
+    found = [dim for dim, size in unknown.items() if not session.sizes.is_of_inputs(size)]
+    if not 0 < len(found) <= _MOST:
+        return None
+    for dim, size in unknown.items():
+        if dim not in found:
+            not_one(session, size)
+    return [dim for dim, size in sizes.items() if dim not in unknown and bool(size == 1)], found
+
+
+_MOST = 2
+"""Dimensions of one call of which data decides whether they stay."""
 
 
 def in_place(session: Session, func: Any, args: Any, rule: Callable[[Any, Any, Any], Any]) -> bool:
@@ -75,4 +95,4 @@ def not_one(session: Session, size: torch.SymInt) -> None:
             torch_internals.assume(size != 1)
 
 
-__all__ = ["in_place", "is_known", "not_one", "settle"]
+__all__ = ["by_data", "in_place", "is_known", "not_one", "settle"]
