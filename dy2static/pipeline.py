@@ -40,6 +40,7 @@ from dy2static.transforms import (
     if_stmt,
     load,
     local_names,
+    locals_call,
     loop_else,
     match_stmt,
     nonlocal_stmt,
@@ -81,6 +82,7 @@ _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp
 STEPS = (
     Step("prepare", prepare, True, "Notes what is local before a transform drops unreachable code."),
     Step("private_names", private_names.transform, False, "First: later steps turn names into strings."),
+    Step("locals_call", locals_call.transform, True, "While all names are the user's.", (gast.Call,)),
     Step("super_call", super_call.transform, True, "Before code moves into functions with another first argument."),
     Step("comprehension", comprehension.transform, False, "Before all that lowers loops: it makes some.",
          _COMPREHENSIONS),  # fmt: skip

@@ -91,7 +91,7 @@ def left_alone(function: gast.AST) -> str:
 
     >>> left_alone(gast.parse("def f(): return g((yield 1))").body[0])
     'it is a generator that yields inside an expression'
-    >>> left_alone(gast.parse("def f(): return locals()").body[0])
+    >>> left_alone(gast.parse("def f(): return [locals() for i in (1, 2)]").body[0])
     'it calls locals(), which looks at its variables'
     """
     if isinstance(function, gast.AsyncFunctionDef):
@@ -106,6 +106,8 @@ def left_alone(function: gast.AST) -> str:
             return "it is a coroutine"
         if isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id not in own:
             limit = _FRAME_READERS.get(node.func.id)
+            if asks_for_variables(node) and variables_written_out(function):
+                continue
             if limit is not None and len(node.args) + len(node.keywords) <= limit:
                 return f"it calls {node.func.id}(), which looks at its variables"
         if isinstance(node, (gast.Try, gast.TryStar)) and leaves_finally(node):
@@ -113,6 +115,37 @@ def left_alone(function: gast.AST) -> str:
             if jumps_out(inside) or is_generator(function):
                 return LEAVING_FINALLY
     return ""
+
+
+def asks_for_variables(call: gast.AST) -> bool:
+    """Whether a call, by its text, gives the variables of the function that it stands in."""
+    named = isinstance(call, gast.Call) and isinstance(call.func, gast.Name) and call.func.id in ("locals", "vars")
+    return named and not call.args and not call.keywords
+
+
+def variables_written_out(function: gast.AST) -> bool:
+    """Whether ``locals()`` in a function can be given as a new dict: it stands there once, as Python before 3.13 gives
+    the same one each time, and in no comprehension, which has variables of its own.
+
+    >>> [variables_written_out(gast.parse(f"def f(x):\\n {text}").body[0]) for text in (
+    ...     "return locals()", "return [locals() for i in x]", "return locals(), locals()", "yield locals()")]
+    [True, False, False, False]
+    """
+    if not isinstance(function, gast.FunctionDef) or is_generator(function):
+        return False
+    inside = [part for node in function_nodes(function) if isinstance(node, _COMPREHENSIONS) for part in _inner(node)]
+    own = scope_of(function).locals
+    found = [node for node in function_nodes(function) if asks_for_variables(node) and node.func.id not in own]
+    return len(found) == 1 and not any(found[0] is part for part in inside)
+
+
+def _inner(comprehension: gast.AST) -> Iterator[gast.AST]:
+    """What is evaluated in the comprehension, rather than where it stands: all but the first iterable."""
+    outside = {id(node) for node in own_nodes(comprehension.generators[0].iter)}
+    return (node for node in own_nodes(comprehension) if id(node) not in outside)
+
+
+_COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 
 def is_generator(function: gast.AST) -> bool:

@@ -31,6 +31,7 @@ from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.if_stmt import if_stmt
 from dy2static.operators.constructs.nonlocal_stmt import note_nonlocal
 from dy2static.operators.constructs.raise_stmt import raise_stmt
+from dy2static.operators.constructs.variables import variables
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.iteration.for_stmt import for_stmt
@@ -70,5 +71,5 @@ __all__ = [
     "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal",
     "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons", "raise_stmt",
     "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "star_of_tuple",
-    "take", "taken", "unary", "unpack", "value_of", "while_stmt", "without_keys",
+    "take", "taken", "unary", "unpack", "value_of", "variables", "while_stmt", "without_keys",
 ]  # fmt: skip
