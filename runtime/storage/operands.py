@@ -112,11 +112,6 @@ def decode(node: Node, visible: Visible, leaf: Callable[[str, Node], Any] | None
     return leaf(tag, inner)
 
 
-def decode_text_or_none(node: Node) -> str | None:
-    """A string, or None."""
-    return None if node.value is None else node.text()
-
-
 _Leaf = Callable[[str, Node], Any]
 
 

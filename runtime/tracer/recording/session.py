@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -59,9 +59,6 @@ from runtime.tracer.python_state.journal import Journal
 from runtime.tracer.values import choices
 from runtime.tracer.values.known_containers import KnownContainers
 from runtime.tracer.values.origins import Origins
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(eq=False)
