@@ -195,7 +195,7 @@ class _Body:
         count = scan.carried(op)
         inside = inner_variables(body)
         with session.open("scan") as scope:
-            scope.twin = entry.body_scope
+            scope.forward = entry.body_scope
             self.scope = scope
             self.index = session.new_variable(ScalarType("int"))
             self.columns: list[tuple[Variable, Variable]] = []

@@ -264,7 +264,7 @@ class _Body:
         inside = inner_variables(entry.op.blocks[1])
         self.lists = _outer_lists(backward.forward, entry.op.blocks[1])
         with session.open("while_loop") as scope:
-            scope.twin = entry.body_scope
+            scope.forward = entry.body_scope
             self.scope = scope
             self.count = session.new_variable(ScalarType("int"))
             for flag, (now, end) in entry.later.items():

@@ -69,8 +69,8 @@ class Scope:
     parent: Scope | None
     kind: str = "main"
     names: set[Variable] = field(default_factory=set)
-    twin: Scope | None = None
-    """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
+    forward: Scope | None = None
+    """In a backward Block: the Block that it is the gradient of, whose values it may read too."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
     begins: dict[Variable, Variable] = field(default_factory=dict)
     """In the body of a loop: what values that it carries were before the loop."""
@@ -102,15 +102,15 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             yield scope
-            if scope.twin is not None:
-                yield scope.twin
+            if scope.forward is not None:
+                yield scope.forward
             scope = scope.parent
 
     def sees(self, var: Variable) -> bool:
         """Whether an Operator in this Block may read ``var``."""
         scope: Scope | None = self
         while scope is not None:
-            if var in scope.names or (scope.twin is not None and var in scope.twin.names):
+            if var in scope.names or (scope.forward is not None and var in scope.forward.names):
                 return True
             scope = scope.parent
         return False
