@@ -29,7 +29,7 @@ from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
 from dy2static.operators.calls import functions
 from dy2static.origin import OriginMap, is_generated_file, root_of
-from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Level, Step, convert_tree
+from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
@@ -108,19 +108,13 @@ def _converted(function: types.FunctionType, routed: bool = False, escaping: boo
         return result
 
 
-def convert_with(function: types.FunctionType, steps: Sequence[Step], level: Level = "full") -> types.FunctionType:
-    """As `convert`, with other steps of the pipeline, and not remembered: to try out single transforms."""
-    result = _compile(function, steps, level)
-    return function if result.code is None or result.file is None else bind(function, result.code, result.file)
-
-
-def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level: Level = "full") -> Converted:
+def _compile(function: types.FunctionType, steps: Sequence[Step]) -> Converted:
     source = get_source(function)
     with converting(source):
         if not converts(source.tree):
             return Converted(None, None, left_alone(source.tree))
         try:
-            tree = convert_tree(source.tree, source, level, steps)
+            tree = convert_tree(source.tree, source, steps=steps)
         except RecursionError:
             fail(source.tree, "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.")
         return Converted(*compile_tree(function, source, tree))

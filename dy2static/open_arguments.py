@@ -16,9 +16,10 @@ from typing import Any
 
 from dy2static.cache_key import Key, arguments_key, value_key
 from dy2static.specialization import Specialization
+from runtime.ir.template import KeyPath
 from runtime.tracer.boundary.tracing import trace_lock
 from runtime.tracer.values import open_lists, open_values
-from runtime.tracer.values.arguments import Arguments, Path
+from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.open_values import Which
 
 FIXED = 2
@@ -47,7 +48,7 @@ class OpenArguments:
     """Values that were seen changing."""
     closed: dict[Key, set[Which]] = field(default_factory=dict)
     """By kind of call: those of them that a Program needs as constants."""
-    without: dict[Key, list[tuple[dict[Path, Any], dict[Path, tuple[Any, int]]]]] = field(default_factory=dict)
+    without: dict[Key, list[tuple[dict[KeyPath, Any], dict[KeyPath, tuple[Any, int]]]]] = field(default_factory=dict)
     """By kind of call: plain values, and lengths of lists, of the last calls that got no Program though others may."""
     apart: frozenset[type] = frozenset()
     """Dataclasses of which calls were given one instance after another: they are taken apart, as those with tensors
@@ -87,7 +88,7 @@ class OpenArguments:
 
     def note_records(self, arguments: Arguments, programs: Iterable[Specialization]) -> bool:
         """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
-        given: dict[Path, Any] = {}
+        given: dict[KeyPath, Any] = {}
         with contextlib.suppress(Exception):  # a look that fails is no reason to: the trace says what is wrong
             given = open_values.records(arguments)
         if not given:
@@ -104,7 +105,7 @@ class OpenArguments:
         return bool(found)
 
 
-def _differing(path: Path, records: list[Any]) -> set[Which]:
+def _differing(path: KeyPath, records: list[Any]) -> set[Which]:
     """The fields with plain values in which some instances of a dataclass differ."""
     found = set()
     for one in dataclasses.fields(records[0]):

@@ -17,6 +17,7 @@ from runtime.calling import LiveCallee
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
+from runtime.ir.template import KeyPath
 from runtime.tracer.boundary.tracing import Traced, live_tensor
 from runtime.tracer.memory.hung import same
 from runtime.tracer.memory.inputs import LiveParameter, looks
@@ -25,7 +26,7 @@ from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import open_lists, open_values
-from runtime.tracer.values.arguments import Arguments, Path
+from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.inside import leads_to, shows_containers
 from runtime.tracer.values.open_values import Which
 
@@ -81,11 +82,11 @@ class Specialization:
     """The key with all plain values open that can be."""
     failures: int = 0
     """How often it raised what a Program with fixed values raised as well."""
-    plain: dict[Path, Any] = field(default_factory=dict)
+    plain: dict[KeyPath, Any] = field(default_factory=dict)
     """Those that it fixes, though they could be open."""
-    lengths: dict[Path, tuple[Any, int]] = field(default_factory=dict)
+    lengths: dict[KeyPath, tuple[Any, int]] = field(default_factory=dict)
     """Those of lists that could be open, with the kinds of lists that they are."""
-    records: dict[Path, Any] = field(default_factory=dict)
+    records: dict[KeyPath, Any] = field(default_factory=dict)
     """Instances of dataclasses among the arguments, which it is for alone."""
     stand_in: Arguments | None = None
     """The arguments with InputSpecs in place of tensors, taken apart; only of a Program with open values."""

@@ -235,7 +235,14 @@ def test_runtime_imports_without_the_converter_and_its_libraries() -> None:
 
 BY_NAME: dict[str, set[str]] = {
     # Each is about exactly that operator.
-    "runtime/passes/scan.py": {"while_loop"},  # a while_loop becomes a scan
+    "runtime/passes/scan.py": {"while_loop", "assert"},  # a while_loop becomes a scan, its test an assert
+    "runtime/ops/registry.py": {"scalar.", "array."},  # the names that no library's operators may have
+    # Exceptions, of an assert or a raise.
+    "dy2static/operators/calls/caches.py": {"assert"},
+    "dy2static/verdicts.py": {"assert"},
+    "runtime/export/needs.py": {"assert", "scalar."},
+    "runtime/storage/allowed.py": {"assert"},
+    "runtime/tracer/ambient/catching.py": {"assert"},
     # About writes to memory, and not about how Blocks run.
     "runtime/autodiff/forward.py": {"update"},
     "runtime/calling/callee.py": {"update"},
@@ -244,18 +251,30 @@ BY_NAME: dict[str, set[str]] = {
     "runtime/serving/rows.py": {"update"},
     "runtime/tracer/recording/gradient_paths.py": {"update"},
     "runtime/tracer/values/open_lists.py": {"update"},
+    # Each turns operators into code of another language, a rule a family.
+    "runtime/export/c/failures.py": {"scalar.", "array."},
+    "runtime/export/lists.py": {"array."},
+    "runtime/kernels/device/translation.py": {"scalar."},
+    "runtime/native/calls.py": {"scalar."},
+    "runtime/native/emitter.py": {"assert", "scalar.", "array."},
+    "runtime/native/lowering.py": {"scalar."},
+    "runtime/native/serving.py": {"scalar."},
     # Other things of the same name.
     "runtime/ops/host_numpy.py": {"cond"},  # numpy.linalg.cond
     "runtime/__init__.py": {"cond", "while_loop"},  # functions of runtime.static
 }
-"""Files that ask whether an operator is a certain one with Blocks. All others ask its definition (``runtime.ir.flow``):
-a list of names is silently wrong for the next operator. What maps names to the code for each operator asks nothing."""
+"""Files that ask by name whether an operator is a certain one with Blocks, an assertion, or one about numbers or lists.
+All others ask its definition (``runtime.ir.definition``): a list of names is silently wrong for the next operator. What
+maps names to the code for each operator asks nothing."""
 
 WITH_BLOCKS = {name for name, one in STRUCTURAL.items() if one.flow.kind is not Kind.PLAIN}
+ASSERTIONS = {name for name, one in STRUCTURAL.items() if one.asserts}
+FAMILIES = {name.partition(".")[0] + "." for name, one in STRUCTURAL.items() if one.about is not None}
 
 
 def names_asked_for(tree: ast.AST) -> set[str]:
-    """Operators with Blocks that a module compares a name with, or lists; ``update`` is a method of Python's, too."""
+    """Operators with Blocks, assertions and families of operators that a module compares a name with, or lists;
+    ``update`` is a method of Python's, too."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
@@ -265,7 +284,7 @@ def names_asked_for(tree: ast.AST) -> set[str]:
             found |= _strings(node) - {"update"}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
             found |= _strings(node)
-    return found & WITH_BLOCKS
+    return found & (WITH_BLOCKS | ASSERTIONS | FAMILIES)
 
 
 def _strings(node: ast.AST) -> set[str]:
@@ -297,6 +316,10 @@ def test_definitions_are_asked_in_place_of_names() -> None:
         ('x = scope.kind == "while_loop"', {"while_loop"}),
         ('match op.name:\n  case "custom_grad": pass', {"custom_grad"}),
         ('x = name.startswith("while_loop")', {"while_loop"}),
+        ('x = name.startswith("array.")', {"array."}),
+        ('x = op.name.startswith(("scalar.", "array."))', {"scalar.", "array."}),
+        ('_READ = ("scalar.", "grad.needed")', {"scalar."}),
+        ('x = op.name == "assert"', {"assert"}),
         ('RULES = {"cond": emit}', set()),
         ('session.emit("cond", [flag])', set()),
         ('x = name in ("update", "pop")', set()),

@@ -25,19 +25,14 @@ from dy2static.transforms.base import converts
 IMPORT = f"from dy2static import operators as {OPERATORS}"
 
 
-def rewrite_file(file: TextFile, names: Sequence[str] | str | None = None, full: bool = False) -> str | None:
-    """The text of ``file`` with all its functions converted, or only those called ``names``; None if none changes.
-
-    ``full`` converts calls, attributes and subscripts as well as control flow.
-    Raises UsageError for an unknown name, ConversionError for source that has no static form.
-    """
-    return rewrite_functions(file, functions(file, [names] if isinstance(names, str) else names), full)
-
-
 def rewrite_functions(
     file: TextFile, chosen: Sequence[tuple[Candidate, FunctionSource]], full: bool = False
 ) -> str | None:
-    """The text of ``file`` with some of its functions converted; None if none changes."""
+    """The text of ``file`` with some of its functions converted; None if none changes.
+
+    ``full`` converts calls, attributes and subscripts as well as control flow.
+    Raises ConversionError for source that has no static form.
+    """
     edits: list[tuple[Candidate, ast.FunctionDef]] = []
     for candidate, source in chosen:
         old: ast.FunctionDef = canonical(candidate.node)

@@ -15,6 +15,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, modes, types_of
 from runtime.autodiff.tape import Activity, ArrayEntry, Grads, ListGrad, Tape
 from runtime.ir import UNDEF, ArrayType, Operand, Operator, ScalarType, TensorType, Variable
+from runtime.ir.definition import About, definition_of
 from runtime.ir.operator import leaves
 from runtime.tracer.memory.conditions import ALWAYS, when
 from runtime.tracer.recording.session import Session
@@ -27,7 +28,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """Record the Operator as it is, and the lengths and sizes that its gradient needs."""
     session = forward.session
     active = join_activity(forward.activity_of(var) for var in leaves(op.args))
-    joins = not op.name.startswith("array.")
+    joins = definition_of(op.name).about is not About.LISTS
     with modes(op):
         reached = not active.never and (torch.is_grad_enabled() or not joins)
     if joins and reached and op.name not in ("aten.stack.default", "aten.cat.default"):
@@ -97,7 +98,7 @@ def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list
     if op.name == "array.new":
         flags = [as_operand(session, forward.activity_of(item)) for item in args[0]]
         return list(session.emit(op.name, [flags], types=[FLAGS]))
-    if not op.name.startswith("array."):
+    if definition_of(op.name).about is not About.LISTS:
         parts = [_any_item(forward, activity) for activity in given.values()]
         return [join_activity(parts)]
     mirrored: list[Operand] = []

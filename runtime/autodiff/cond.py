@@ -120,7 +120,7 @@ def backward(backward: Backward, entry: BranchEntry, grads: Grads) -> None:
     scopes: list[Scope] = []
     for (forward_scope, tape), block in zip(entry.paths, entry.op.blocks):
         with session.open(entry.op.name) as scope:
-            scope.twin = forward_scope
+            scope.forward = forward_scope
             mine: Grads = {var: ListGrad(grad.var) for var, grad in lists.items()}
             for position, grad in given.items():
                 operand = block.yields[position]

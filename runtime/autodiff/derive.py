@@ -250,7 +250,7 @@ def _stage(
     own = set(program.block.args)
     with session.open("backward") as scope:
         session.autocast, before = casting, session.autocast
-        scope.twin = scope.parent
+        scope.forward = scope.parent
         grads: Grads = {}
         grad_args: list[Variable] = []
         for old in given:

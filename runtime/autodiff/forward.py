@@ -22,7 +22,7 @@ from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.autodiff.versions import Versions
 from runtime.errors import TraceError
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
@@ -388,7 +388,7 @@ class Forward:
             if isinstance(out.type, ScalarType):
                 staged = scalars.wrap(out)
                 self.env[var] = staged
-                if op.name.startswith("scalar."):
+                if definition_of(op.name).about is About.NUMBERS:
                     short = op.name.removeprefix("scalar.")
                     if short == "size":
                         staged.sym = self._size_symbol(op)

@@ -158,7 +158,7 @@ class Moving:
         if not isinstance(mine, torch.Tensor) or not isinstance(others, (torch.Tensor, Memory)):
             return NEVER
         memory = others if isinstance(others, Memory) else self._versions.memory(others)
-        return self._versions.same(self._versions.memory(mine), memory, self._outer, late=True)
+        return self._versions.same(self._versions.memory(mine), memory, self._outer, at_this_point=True)
 
 
 __all__ = ["Moving"]

@@ -239,7 +239,7 @@ def backward(backward: Backward, entry: RecursionEntry, grads: Grads) -> None:
     while True:  # a call that makes none is right about what it gives, and so is one that makes calls that are
         known_none = len(calls.given_none), len(calls.gives_none)
         with session.open("recursion") as scope:
-            scope.twin = entry.body_scope
+            scope.forward = entry.body_scope
             frame = session.new_variable(ObjectType())
             mine: Grads = {}
             args = [_arrive(backward, entry, place, mine) for place in sorted(calls.results)]

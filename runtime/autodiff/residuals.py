@@ -1,7 +1,7 @@
 """Residuals: what a backward Block reads of its forward Block, and how little of it is kept.
 
-A backward Block is recorded as if it could read every value of its forward twin. Afterwards what it reads is *rebuilt*
-in the backward Block where that costs nothing (views) or was asked for (recompute), and *kept* otherwise.
+A backward Block is recorded as if it could read every value of its forward Block. Afterwards what it reads is
+*rebuilt* in the backward Block where that costs nothing (views) or was asked for (recompute), and *kept* otherwise.
 """
 
 from __future__ import annotations

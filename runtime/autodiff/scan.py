@@ -20,7 +20,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Activity, Entry, Grad, Grads, ListGrad, Tape
-from runtime.autodiff.while_loop import accumulate
+from runtime.autodiff.while_loop import accumulate, arriving
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, inference
 from runtime.ops import scan
 from runtime.tracer.memory.conditions import ALWAYS, known, when
@@ -195,13 +195,15 @@ class _Body:
         count = scan.carried(op)
         inside = inner_variables(body)
         with session.open("scan") as scope:
-            scope.twin = entry.body_scope
+            scope.forward = entry.body_scope
             self.scope = scope
             self.index = session.new_variable(ScalarType("int"))
             self.columns: list[tuple[Variable, Variable]] = []
             """Outer Variables, and the Block arguments that are their slices."""
             mine: Grads = {}
-            self.args = [self._arrive(backward, entry, place, mine, place in maybe) for place in entry.active]
+            left = entry.op.blocks[0].yields
+            self.args = [arriving(backward, left[place], entry.carried[place], mine, place in maybe)
+                         for place in entry.active]  # fmt: skip
             for place, grad in given.items():
                 if place >= count:
                     self._item(backward, body.yields[place], grad, mine)
@@ -224,17 +226,6 @@ class _Body:
             self.acc_next: list[Operand] = []
             for arg, grad in zip(self.acc_args, self.outer.values()):
                 self.acc_next += accumulate(session, arg, session.read(grad.tensor), arg.type)
-
-    def _arrive(self, backward: Backward, entry: ScanEntry, place: int, mine: Grads, maybe: bool) -> Variable:
-        """The Block argument for the gradient of what an iteration left."""
-        session, forward = backward.session, backward.forward
-        value = entry.op.blocks[0].yields[place]
-        end = forward.env.get(value) if isinstance(value, Variable) else None
-        like = end if isinstance(end, torch.Tensor) else entry.carried[place]
-        arg = session.new_variable(session.type_of(like))
-        if isinstance(value, Variable) and forward.is_active(value):
-            backward.add(mine, value, Grad(backward.like(like, arg), maybe))
-        return arg
 
     def _item(self, backward: Backward, value: Operand, grad: Grad | ListGrad, mine: Grads) -> None:
         """The gradient of an iteration's item: a row of the tensor's, or what the list has for it."""

@@ -289,18 +289,22 @@ class Versions:
         return not set(self.reached(one, scope, hidden)).isdisjoint(self.reached(other, scope, hidden))
 
     def same(
-        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
+        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), at_this_point: bool = False
     ) -> PathCondition:
-        """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
+        """When two memories are one: a flag of that Block. ``at_this_point``: a new one, recorded where
+        the Block is recorded now, and read nowhere else.
 
         What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
         """
-        return self._same_as(one, other, scope, hidden, {} if late else None)
+        return self._same_as(one, other, scope, hidden, {} if at_this_point else None)
 
     def _same_as(
-        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope], late: dict[Any, PathCondition] | None
-    ) -> PathCondition:
-        """As ``same``; ``late``: the flags of that place so far. There are many ways from one memory to another."""
+        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope],
+        flags_here: dict[Any, PathCondition] | None,
+    ) -> PathCondition:  # fmt: skip
+        """As ``same``; ``flags_here``: those made at this point so far.
+
+        There are many ways from one memory to another."""
         if one is other:
             return ALWAYS
         new, old = (one, other) if one.number > other.number else (other, one)
@@ -308,26 +312,27 @@ class Versions:
         for link in links:
             if link.exact and link.other is old:
                 return link.flag()
-        flags = self._flags if late is None else late
+        flags = self._flags if flags_here is None else flags_here
         key = (new, old, scope, tuple(hidden))
         if key not in flags:
             parts: list[PathCondition] = []
             for link in links:
                 if not link.beside and self.may_be_same(link.other, old, scope, hidden):
-                    part = self._same_as(link.other, old, scope, hidden, late)
-                    parts.append(self._both(NEVER if part.never else link.flag(), part, scope, late is not None))
+                    part = self._same_as(link.other, old, scope, hidden, flags_here)
+                    flag = NEVER if part.never else link.flag()
+                    parts.append(self._both(flag, part, scope, flags_here is not None))
             found = any_of(parts)
-            if found.maybe and late is None:
+            if found.maybe and flags_here is None:
                 with self._session.reopen(scope):
                     found = self._flagged(found)
             flags[key] = found
         return flags[key]
 
-    def _both(self, one: PathCondition, other: PathCondition, scope: Scope, late: bool) -> PathCondition:
+    def _both(self, one: PathCondition, other: PathCondition, scope: Scope, at_this_point: bool) -> PathCondition:
         both = one & other
         if not both.maybe or both in (one, other):
             return both
-        with contextlib.nullcontext() if late else self._session.reopen(scope):
+        with contextlib.nullcontext() if at_this_point else self._session.reopen(scope):
             return self._flagged(both)
 
     def _flagged(self, condition: PathCondition) -> PathCondition:

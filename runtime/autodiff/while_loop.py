@@ -264,7 +264,7 @@ class _Body:
         inside = inner_variables(entry.op.blocks[1])
         self.lists = _outer_lists(backward.forward, entry.op.blocks[1])
         with session.open("while_loop") as scope:
-            scope.twin = entry.body_scope
+            scope.forward = entry.body_scope
             self.scope = scope
             self.count = session.new_variable(ScalarType("int"))
             for flag, (now, end) in entry.later.items():
@@ -396,19 +396,23 @@ def _outer_lists(forward: Forward, body: Block) -> list[Variable]:
 
 def _arrive(backward: Backward, entry: LoopEntry, position: int, mine: Grads, maybe: bool) -> Variable:
     """The Block argument for the gradient of what an iteration left at ``position``."""
+    left, out = entry.op.blocks[1].yields[position], entry.op.outputs[position]
+    if not isinstance(out.type, ArrayType):
+        return arriving(backward, left, entry.carried[position], mine, maybe)
+    arg = backward.session.new_variable(out.type)
+    if isinstance(left, Variable) and backward.forward.is_active(left):
+        backward.add(mine, left, ListGrad(arg))
+    return arg
+
+
+def arriving(backward: Backward, left: Operand, carried: Any, mine: Grads, maybe: bool) -> Variable:
+    """The Block argument for the gradient of what an iteration ``left``; ``carried``: what it began with."""
     session, forward = backward.session, backward.forward
-    operand = entry.op.blocks[1].yields[position]
-    reached = isinstance(operand, Variable) and forward.is_active(operand)
-    if isinstance(entry.op.outputs[position].type, ArrayType):
-        arg = session.new_variable(entry.op.outputs[position].type)
-        if reached:
-            backward.add(mine, operand, ListGrad(arg))
-        return arg
-    end = forward.env.get(operand) if isinstance(operand, Variable) else None
-    like = end if isinstance(end, torch.Tensor) else entry.carried[position]
+    end = forward.env.get(left) if isinstance(left, Variable) else None
+    like = end if isinstance(end, torch.Tensor) else carried
     arg = session.new_variable(session.type_of(like))
-    if reached:
-        backward.add(mine, operand, Grad(backward.like(like, arg), maybe))
+    if isinstance(left, Variable) and forward.is_active(left):
+        backward.add(mine, left, Grad(backward.like(like, arg), maybe))
     return arg
 
 

@@ -17,6 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Operator, Variable
+from runtime.ir.definition import definition_of
 from runtime.ops.raising import may_raise
 from runtime.tracer.recording import unknown_sizes
 
@@ -47,7 +48,7 @@ def recorded(forward: Forward, overload: Any, op: Operator) -> Any:
     if left is not None:
         return overload(*left)
     result = forward.call(overload, op)
-    if whole is not None and all(one.name != "assert" for one in ops[before:]):
+    if whole is not None and not any(definition_of(one.name).asserts for one in ops[before:]):
         ops.remove(whole)  # nothing is tested that it would have to say first
     return result
 

@@ -22,6 +22,7 @@ from runtime.calling.results import build_tree
 from runtime.ir import Program, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
+from runtime.ir.template import KeyPath
 from runtime.ir.tree import tree_leaves
 from runtime.ir.types import TensorType
 from runtime.ir.views import View, ViewStep, fill
@@ -31,7 +32,7 @@ from runtime.tracer.ambient.calls import flatten_results
 from runtime.tracer.boundary.tracing import Effect
 from runtime.tracer.memory.write_back import write_back
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.values.arguments import Arguments, Path, follow
+from runtime.tracer.values.arguments import Arguments, follow
 
 
 @dataclass(eq=False)
@@ -44,7 +45,7 @@ class Callee:
     """By name: the classes that Records name, and objects that are returned as they are."""
     views: dict[int, View]
     """By yield position: results that alias the caller's memory."""
-    same: dict[int, Path]
+    same: dict[int, KeyPath]
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     stores: Sequence[Effect] = ()
     """Stores to the caller's Python state that every run repeats."""

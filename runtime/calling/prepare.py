@@ -1,6 +1,6 @@
 """Making a Program ready to be called: passes, then gradients, then an executor.
 
-    program -> passes (in place) -> verify -> Runner: derive when a gradient is asked for -> executor of a backend
+    program -> passes (in place) -> order of reads -> Runner: derive when a gradient is asked for -> executor
 """
 
 from __future__ import annotations
@@ -41,15 +41,17 @@ class Options:
 
 
 def prepare(program: Program, options: Options) -> Runner:
-    """Rewrite a Program in place by the passes, verify it, and make it runnable, with gradients.
+    """Rewrite a Program in place by the passes, and make it runnable, with gradients.
 
     What a trace made may say too little or too much of sizes that paths give, so a Program is refused only if an
-    Operator reads what is not there yet. It is verified after the passes: one by hand holds more than is fetched until
-    then. That takes less than a hundredth of a trace.
+    Operator reads what is not there yet, or a Variable is assigned twice (``require_order``). The verifier is asked
+    after the passes: a Program by hand holds more than is fetched until then. That takes less than a hundredth of a
+    trace.
 
     Raises:
         ValueError: A backend that does not exist, or limits for one that does not keep to them.
-        ProgramError: An Operator reads what is not there yet, or a pass broke the Program (where passes are verified).
+        ProgramError: An Operator reads what is not there yet, a Variable is assigned twice, or a pass broke the Program
+            (where passes are verified).
     """
     strategy = options.strategy
     given: dict[str, Any] = {"exceptions": dict(options.exceptions)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from runtime.executor import reuse
 from runtime.ir import Block, Operator, Program, Variable, leaves
 from runtime.ir.block import captures_within
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 
@@ -92,7 +92,7 @@ def block_liveness(block: Block, live_out: Live, facts: Liveness) -> set[Variabl
         facts.unread[id(op)] = [var for var in op.outputs if var not in live]
         facts.dying[id(op)] = dying = [var for var in uses if var not in live]
         live.difference_update(op.outputs)
-        if op.blocks or op.name.startswith("array.") or reuse.candidate(op) in dying:
+        if op.blocks or definition_of(op.name).about is About.LISTS or reuse.candidate(op) in dying:
             facts.outside[id(op)] = frozenset(live)
             _blocks_of(op, facts.outside[id(op)], dying, facts)
         live.update(uses)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from runtime.executor import keeps, reuse
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import Kind, Port
 
 
@@ -187,7 +187,7 @@ class _Analysis:
             self.operator(op, grad)
 
     def operator(self, op: Operator, grad: bool) -> None:
-        if op.name.startswith("array."):
+        if definition_of(op.name).about is About.LISTS:
             self.array(op)
             return
         if op.name.startswith("aten."):

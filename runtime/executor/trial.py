@@ -112,7 +112,7 @@ class _Looks:
         """What an exception that ended the run says about the Program."""
         if isinstance(error, InternalError):
             raise error
-        if op is None or "." not in op.name or op.name.startswith(("scalar.", "array.")):
+        if op is None or "." not in op.name or definition_of(op.name).about is not None:
             return
         if isinstance(error, _OF_THE_TYPES):
             raise _wrong(op, f"raises {type(error).__name__}: {error}") from error

@@ -10,6 +10,7 @@ import functools
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, NoReturn, Protocol
 
 from runtime.ir.flow import PLAIN, Flow, no_name
@@ -33,6 +34,15 @@ def nothing(op: Operator) -> tuple[Variable, ...]:
     return ()
 
 
+class About(Enum):
+    """What operators of ours compute with."""
+
+    NUMBERS = auto()
+    """Python's numbers, texts and truth values."""
+    LISTS = auto()
+    """Lists whose lengths only a run knows."""
+
+
 @dataclass(frozen=True)
 class OpDefinition:
     """An operator: its name, what it does in a sentence, and what walks over Programs ask of it.
@@ -52,6 +62,9 @@ class OpDefinition:
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
     (``runtime.ops.raising``). ``again``: the name of the Operator around it whose Block it runs again.
+    ``about``: what it computes with; None for torch's operators and those that are about no kind of values.
+    ``only_reads``: it reads what it is given, and neither keeps it nor gives any of its memory. ``asserts``: it does
+    nothing but raise an exception where what it is given does not hold.
     """
 
     name: str
@@ -74,6 +87,9 @@ class OpDefinition:
     says: bool = False
     raises: Callable[[Operator], bool] | None = None
     again: Callable[[Operator], str | None] = no_name
+    about: About | None = None
+    only_reads: bool = False
+    asserts: bool = False
 
 
 @functools.lru_cache(maxsize=1)

@@ -8,6 +8,10 @@ A trace makes one of its call, and an artefact keeps it: a later call is held ag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+KeyPath = tuple[Any, ...]
+"""The way to a part of nested containers: keys, indices and field names; among arguments, a name before them."""
 
 
 @dataclass(frozen=True)
@@ -24,4 +28,4 @@ class Again:
     number: int
 
 
-__all__ = ["Again", "TensorSlot"]
+__all__ = ["Again", "KeyPath", "TensorSlot"]

@@ -16,13 +16,7 @@ def map_operand(operand: Operand, change: Callable[[Variable], Operand]) -> Oper
     """The operand with every Variable in it replaced; constants and containers stay what they are."""
     if isinstance(operand, Variable):
         return change(operand)
-    if isinstance(operand, (list, tuple)):
-        return type(operand)(map_operand(item, change) for item in operand)
-    if isinstance(operand, dict):
-        return {key: map_operand(item, change) for key, item in operand.items()}
-    if isinstance(operand, slice):
-        return slice(*(map_operand(part, change) for part in (operand.start, operand.stop, operand.step)))
-    return operand
+    return map_leaves(operand, lambda leaf: change(leaf) if isinstance(leaf, Variable) else leaf)
 
 
 def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:

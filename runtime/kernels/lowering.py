@@ -202,7 +202,7 @@ class KernelLowering(Lowering):
             if not one.kept:  # memory only where the block's own does not suffice
                 place, text = self.allocations[number]
                 self.host.lines[place] = ""
-                self.host.line(f"p{number} = None if {one.slot.fits(kernel.n)} else {text}")
+                self.host.line(f"p{number} = None if {one.space.fits(kernel.n)} else {text}")
         shared = kernel.finish()
         self.w.line(f"if is_long({kernel.rows}, {kernel.n}): return None")
         self.launch("sums" if kernel.columns else "rows", kernel.w, kernel.rows, kernel.n,

@@ -38,8 +38,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Slot:
-    """A row in a block's own memory. before: bytes of an element's row that lie before it; size: of its own."""
+class RowSpace:
+    """Room for a row in a block's own memory, in bytes for each element of a row. before: what lies before it."""
 
     before: int
     size: int
@@ -59,7 +59,7 @@ class Home:
     """A row that stays in a block's own memory. kept: whether it is read outside of the kernel, too."""
 
     tensor: Tensor
-    slot: Slot
+    space: RowSpace
     kept: bool
 
 
@@ -122,18 +122,18 @@ class RowKernel:
         base = sum(_size(one.part) for one in self.columns)
         dead = {value.n for value in self.releases if isinstance(value, Tensor)}
         found: dict[int, Home] = {}
-        until: dict[Slot, int] = {}
+        until: dict[RowSpace, int] = {}
         for n, t in sorted(self.stored.items(), key=lambda one: (-_size(one[1]), self.since[one[0]])):
             if t.dims != self.dims or not t.straight or t.strides is not None or self.sums(n):
                 continue
             since, last = self.since[n], self._last(n)
             if n not in dead and last == since:
                 continue
-            free = [slot for slot, end in until.items() if slot.size == _size(t) and end < since]
-            slot = min(free, key=lambda one: one.before) if free else Slot(_up(base, _size(t)), _size(t))
-            base = max(base, slot.end)
-            until[slot] = last
-            found[n] = Home(t, slot, n not in dead)
+            free = [space for space, end in until.items() if space.size == _size(t) and end < since]
+            space = min(free, key=lambda one: one.before) if free else RowSpace(_up(base, _size(t)), _size(t))
+            base = max(base, space.end)
+            until[space] = last
+            found[n] = Home(t, space, n not in dead)
         return found
 
     def _last(self, n: int) -> int:
@@ -154,25 +154,25 @@ class RowKernel:
                        for line in w.lines[begin:end]]  # fmt: skip
             for number, one in home.items():
                 if one.kept and self.since[number] == stage:  # by the very threads that made it
-                    bodies.append(f"    if ({one.slot.fits(n)}) {_each(n)} p{number}[i * {n} + j] = "
+                    bodies.append(f"    if ({one.space.fits(n)}) {_each(n)} p{number}[i * {n} + j] = "
                                   f"r{number}[i * {n} + j];")  # fmt: skip
-        rows = [f"    {_pointer(w, one.tensor)}const r{number} = {one.slot.fits(n)} ? "
-                f"{_own(w, one.tensor, one.slot, n)} - i * {n} : p{number};"
+        rows = [f"    {_pointer(w, one.tensor)}const r{number} = {one.space.fits(n)} ? "
+                f"{_own(w, one.tensor, one.space, n)} - i * {n} : p{number};"
                 for number, one in home.items()]  # fmt: skip
-        first, last, slots = [], [], [one.slot for one in home.values()]
+        first, last, spaces = [], [], [one.space for one in home.values()]
         before = 0
         for column in self.columns:
-            number, slot = column.part.n, Slot(before, _size(column.part))
-            before = slot.end
-            slots.append(slot)
-            first += [f"  {_pointer(w, column.part)}const c{number} = {slot.fits(n)} ? {_own(w, column.part, slot, n)} "
-                      f": p{number} + (i64)blockIdx.x * {n};",
+            number, space = column.part.n, RowSpace(before, _size(column.part))
+            before = space.end
+            spaces.append(space)
+            first += [f"  {_pointer(w, column.part)}const c{number} = {space.fits(n)} ? "
+                      f"{_own(w, column.part, space, n)} : p{number} + (i64)blockIdx.x * {n};",
                       f"  {_each(n)} c{number}[j] = 0;"]  # fmt: skip
-            last.append(f"  if ({slot.fits(n)}) {_each(n)} p{number}[(i64)blockIdx.x * {n} + j] = c{number}[j];")
+            last.append(f"  if ({space.fits(n)}) {_each(n)} p{number}[(i64)blockIdx.x * {n} + j] = c{number}[j];")
         ends = ["    __syncthreads();"] if home else []  # the next row takes the same places
         w.lines = [*first, f"  for (i64 i = blockIdx.x; i < {self.rows}; i += gridDim.x) {{", *rows, *bodies, *ends,
                    "  }", *last]  # fmt: skip
-        return tuple(sorted({slot.end for slot in slots}))
+        return tuple(sorted({space.end for space in spaces}))
 
 
 def _each(n: Expr) -> str:
@@ -192,8 +192,8 @@ def _pointer(w: KernelWriter, t: Tensor) -> str:
     return w.host.types[f"p{t.n}"]
 
 
-def _own(w: KernelWriter, t: Tensor, slot: Slot, n: Expr) -> str:
-    return f"({_pointer(w, t).strip()})((char *)d2s_rows + {n} * {slot.before})"
+def _own(w: KernelWriter, t: Tensor, space: RowSpace, n: Expr) -> str:
+    return f"({_pointer(w, t).strip()})((char *)d2s_rows + {n} * {space.before})"
 
 
 def opened(low: KernelLowering, dims: tuple[Expr, ...], tail: int) -> RowKernel:
@@ -222,4 +222,4 @@ def along(low: KernelLowering, kernel: RowKernel, t: Tensor) -> tuple[Expr, ...]
     return Nest(kernel.dims, identity(len(kernel.dims))).strides(low, t)
 
 
-__all__ = ["SHARED", "Column", "RowKernel", "Slot", "along", "opened", "tail_of"]
+__all__ = ["SHARED", "Column", "RowKernel", "RowSpace", "along", "opened", "tail_of"]

@@ -19,15 +19,8 @@ from runtime.native.views import axis
 from runtime.ops import aten
 
 
-def _dense(low: Lowering, operand: Operand) -> Tensor:
-    found = low.memory(low.tensor(operand))
-    if found.strides is not None or not found.straight:
-        raise Unsupported("a layout")
-    return found
-
-
 def _numbers(low: Lowering, operand: Operand) -> Tensor:
-    found = _dense(low, operand)
+    found = low.dense_operand(operand)
     if found.dtype is not torch.int64:
         raise Unsupported("numbers of another dtype")
     return found
@@ -53,12 +46,12 @@ def _taken(low: Lowering, op: Operator, table: Tensor, numbers: Tensor, negative
 
 def emit_index(low: Lowering, op: Operator) -> None:
     """``table[numbers]``."""
-    _taken(low, op, _dense(low, op.args[0]), _numbers(low, _only(op.args[1])), True)
+    _taken(low, op, low.dense_operand(op.args[0]), _numbers(low, _only(op.args[1])), True)
 
 
 def emit_embedding(low: Lowering, op: Operator) -> None:
     """``embedding``."""
-    table = _dense(low, op.args[0])
+    table = low.dense_operand(op.args[0])
     if table.rank != 2:
         raise Unsupported("a rank")
     _taken(low, op, table, _numbers(low, op.args[1]), False)
@@ -97,7 +90,7 @@ def emit_index_put(low: Lowering, op: Operator) -> None:
     zeros = made_by is not None and made_by.name in ("aten.new_zeros.default", "aten.zeros.default")
     if not zeros or len(op.args) < 4 or op.args[3] is not True:
         raise Unsupported("what is not zero")
-    grad, numbers = _dense(low, op.args[2]), _numbers(low, _only(op.args[1]))
+    grad, numbers = low.dense_operand(op.args[2]), _numbers(low, _only(op.args[1]))
     like = low.tensor(given)
     if like.rank < 1 or like.dtype != grad.dtype or grad.dtype not in FLOATS:
         raise Unsupported("a rank")
@@ -106,7 +99,7 @@ def emit_index_put(low: Lowering, op: Operator) -> None:
 
 def emit_embedding_backward(low: Lowering, op: Operator) -> None:
     """The gradient of ``embedding``, its padding left out."""
-    grad, numbers = _dense(low, op.args[0]), _numbers(low, op.args[1])
+    grad, numbers = low.dense_operand(op.args[0]), _numbers(low, op.args[1])
     count, padding = op.args[2], op.args[3]
     if type(count) is not int or type(padding) is not int or op.args[4] is not False or grad.dtype not in FLOATS or (
             not grad.rank):  # fmt: skip
@@ -117,7 +110,7 @@ def emit_embedding_backward(low: Lowering, op: Operator) -> None:
 def emit_argmax(low: Lowering, op: Operator) -> None:
     """The number of the first of the largest elements of each row; nan counts as the largest."""
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    x = _dense(low, op.args[0])
+    x = low.dense_operand(op.args[0])
     dim = call.get("dim")
     if x.dtype not in FLOATS or not x.rank or (dim is None and x.rank > 1) or axis(x, dim or 0 if x.rank == 1 else dim
                                                                                 ) != x.rank - 1:  # fmt: skip

@@ -19,17 +19,10 @@ from runtime.ops import aten
 NONE, MEAN, SUM = range(3)
 
 
-def _dense(low: Lowering, operand: Operand) -> Tensor:
-    found = low.memory(low.tensor(operand))
-    if found.strides is not None or not found.straight:
-        raise Unsupported("a layout")
-    return found
-
-
 def _given(low: Lowering, scores: Operand, classes: Operand, weight: Operand, ignored: Operand
            ) -> tuple[Tensor, Tensor, Number]:  # fmt: skip
     """Rows of scores, a class for each, and the class that does not count."""
-    x, target = _dense(low, scores), _dense(low, classes)
+    x, target = low.dense_operand(scores), low.dense_operand(classes)
     if weight is not None or x.rank != 2 or x.dtype not in FLOATS or target.dtype is not torch.int64 or (
             target.rank != 1):  # fmt: skip
         raise Unsupported("these scores")

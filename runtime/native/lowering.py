@@ -289,6 +289,13 @@ class Lowering:
         self.copy(made, t)
         return made
 
+    def dense_operand(self, operand: Operand) -> Tensor:
+        """A tensor that lies in dense row-major memory as it is. Errors raised: Unsupported."""
+        found = self.memory(self.tensor(operand))
+        if found.strides is not None or not found.straight:
+            raise Unsupported("a layout")
+        return found
+
     def copy(self, to: Tensor, source: Tensor) -> None:
         """Write the elements of one tensor into the memory of another, of the same dtype and sizes."""
         self.flush()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.definition import About, Fail, OpDefinition
 from runtime.ir.inference import common, element_of, type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import ArrayType, ScalarType, Type
@@ -177,6 +177,6 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
-                 infer=_INFER[name], neutral=True, hands_on=True)
+                 infer=_INFER[name], neutral=True, hands_on=True, about=About.LISTS)
     for name, function in FUNCTIONS.items()
 ]

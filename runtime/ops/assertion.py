@@ -76,7 +76,7 @@ def _verify_raise(op: Operator, fail: Fail) -> None:
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition("assert", "Raise an exception if the flag is false.", verify=_verify_assert, effect=True, neutral=True,
-                 passes_gradient=False),
+                 passes_gradient=False, only_reads=True, asserts=True),
     OpDefinition("raise", "Raise an exception.", verify=_verify_raise, effect=True, neutral=True,
                  passes_gradient=False),
 ]

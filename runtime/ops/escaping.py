@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtime.ir import Block, Operator, Variable, leaves
+from runtime.ir.definition import definition_of
 from runtime.ir.ports import handed_in, is_path
 from runtime.ops import aten
-
-_READ = ("scalar.", "grad.needed")
 
 
 class Uses:
@@ -44,7 +43,7 @@ class Uses:
 
 def _only_looks(op: Operator, var: Variable) -> bool:
     """Whether an Operator reads a flag or number of a value, and keeps nothing of it."""
-    return op.name.startswith(_READ) or op.name == "assert" or (is_path(op) and var not in handed_in(op))
+    return definition_of(op.name).only_reads or (is_path(op) and var not in handed_in(op))
 
 
 def escapes(values: Iterable[Variable], body: Block) -> bool:

@@ -259,6 +259,7 @@ _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
-                 infer=_INFER.get(name.removeprefix("grad."), _untold), effect=name == "grad.required")
+                 infer=_INFER.get(name.removeprefix("grad."), _untold), effect=name == "grad.required",
+                 only_reads=name == "grad.needed")
     for name, function in FUNCTIONS.items()
 ]  # fmt: skip

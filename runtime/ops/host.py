@@ -182,8 +182,6 @@ FUNCTIONS: dict[str, Function] = {f"host.{name}": row[0] for name, row in _TABLE
 """``"host.random.uniform" -> random.uniform``: what each operator calls."""
 KINDS: dict[str, ScalarKind | None] = {f"host.{name}": row[1] for name, row in _TABLE.items()}
 """The kind of an operator's one result; None: it gives items, or nothing."""
-SEEDS = frozenset(name for name in FUNCTIONS if name.rpartition(".")[2] in ("seed", "manual_seed"))
-"""Operators that set a stream; ``host.torch.seed`` also gives a number."""
 FAMILY = "host."
 
 

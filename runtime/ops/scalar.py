@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.errors import TraceError
-from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.definition import About, Fail, OpDefinition
 from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import ScalarKind, ScalarType, TensorType, Type
@@ -262,7 +262,7 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, f"Python's {name.removeprefix('scalar.')}", verify=_verify, evaluate=function,
-                 infer=infer, neutral=True, passes_gradient=False)
+                 infer=infer, neutral=True, passes_gradient=False, about=About.NUMBERS, only_reads=True)
     for name, function in FUNCTIONS.items()
 ]
 """The index of all rules: every scalar operator is checked by ``_verify`` and computed by its row in ``FUNCTIONS``."""

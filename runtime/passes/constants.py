@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.ir import UNDEF, Block, Operand, Operator, Program, Variable
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import replace_in
 from runtime.passes.manager import Pass
@@ -68,8 +68,8 @@ def _taken(op: Operator) -> Block | None:
 
 
 def _is_constant(op: Operator) -> bool:
-    family, _, name = op.name.partition(".")
-    constant = family == "scalar" and name in _FOLDED and not any(True for _ in leaves(op.args)) and not op.kwargs
+    folded = definition_of(op.name).about is About.NUMBERS and op.name.partition(".")[2] in _FOLDED
+    constant = folded and not any(True for _ in leaves(op.args)) and not op.kwargs
     return constant and all(map(_is_plain, op.args))
 
 

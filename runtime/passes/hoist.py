@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 import torch
 
 from runtime.ir import UNDEF, Block, Operator, Program, ScalarType, TensorType, Variable
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import First, Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.undefined import may_be_undefined
@@ -152,7 +152,7 @@ def _tensors(op: Operator) -> list[Variable]:
 
 def _may_move(op: Operator) -> bool:
     """Whether an Operator does nothing but compute numbers and tensors, wherever it stands."""
-    if op.name == "assert":
+    if definition_of(op.name).asserts:
         return True
     if not op.outputs or not all(isinstance(out.type, (TensorType, ScalarType)) for out in op.outputs):
         return False
@@ -163,12 +163,12 @@ def _may_move(op: Operator) -> bool:
         return False
     if op.name.startswith("aten."):
         return not aten.writes(aten.resolve(op.name), op.args, op.kwargs)
-    return op.name.startswith("scalar.") and definition_of(op.name).neutral
+    return _is_about_numbers(op) and definition_of(op.name).neutral
 
 
 def _is_cheap(op: Operator) -> bool:
     """Whether computing it in vain does not matter: numbers, views, and little tensors of little tensors."""
-    if op.blocks or not (op.name.startswith("scalar.") or _is_view(op) or _is_plain(op)):
+    if op.blocks or not (_is_about_numbers(op) or _is_view(op) or _is_plain(op)):
         return False
     types = [var.type for var in (*op.inputs, *op.outputs)]
     return not _tensors(op) or _is_view(op) or all(_bytes([type_]) <= SMALL for type_ in types)
@@ -179,7 +179,7 @@ def _pays(op: Operator) -> bool:
 
     Elementwise results are computed where they are used, in C; what is made of a number is not read at all.
     """
-    if op.name.startswith("scalar.") or not _is_plain(op) or op.name.split(".")[1] in _SLOW or _is_view(op):
+    if not _is_plain(op) or op.name.split(".")[1] in _SLOW or _is_view(op):
         return True
     given = [var.type for var in op.inputs if isinstance(var.type, TensorType)]
     made = [out.type for out in op.outputs]
@@ -190,6 +190,10 @@ def _pays(op: Operator) -> bool:
     if all(one.shape in shapes for one in own) and all(_width(one) <= max(map(_width, given)) for one in own):
         return True
     return _bytes(made) <= _bytes(given) < math.inf
+
+
+def _is_about_numbers(op: Operator) -> bool:
+    return definition_of(op.name).about is About.NUMBERS
 
 
 def _is_plain(op: Operator) -> bool:

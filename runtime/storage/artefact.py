@@ -13,15 +13,13 @@ from typing import Any
 import torch
 
 from runtime.ir import Program
+from runtime.ir.template import KeyPath
 from runtime.ir.views import View
 from runtime.storage.answers import Answer, Plain
 
 MODES = ("train", "eval")
 WITHOUT_GRADIENTS = {mode: f"{mode} without gradients" for mode in MODES}
 """Variants of functions that ask ``torch.is_grad_enabled()``, for calls where it says no."""
-
-Path = tuple[Any, ...]
-"""The way to a part of nested containers: keys, indices and field names."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Attribute:
 class Passed:
     """A container among the arguments, by its path (``("batch", "ids")``); with a name, an attribute of it."""
 
-    path: tuple[Any, ...]
+    path: KeyPath
     name: str = ""
 
 
@@ -84,7 +82,7 @@ class Variant:
     views: dict[int, View] = field(default_factory=dict)
     """By yield position: results that share memory with an input or parameter."""
     stores: tuple[Store, ...] = ()
-    same: tuple[tuple[Path, Path], ...] = ()
+    same: tuple[tuple[KeyPath, KeyPath], ...] = ()
     """Containers in the results that are the caller's own: path in the results, path among the arguments.
 
     The first step of a path in the results is 0 for the output, or a store's position plus 1. A container that stands

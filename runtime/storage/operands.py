@@ -112,11 +112,6 @@ def decode(node: Node, visible: Visible, leaf: Callable[[str, Node], Any] | None
     return leaf(tag, inner)
 
 
-def decode_text_or_none(node: Node) -> str | None:
-    """A string, or None."""
-    return None if node.value is None else node.text()
-
-
 _Leaf = Callable[[str, Node], Any]
 
 
@@ -174,7 +169,8 @@ def _bytes(node: Node, visible: Visible, leaf: _Leaf | None) -> Any:
         node.fail("expected hexadecimal digits")
 
 
-def _device(node: Node, visible: Visible, leaf: _Leaf | None) -> Any:
+def read_device(node: Node) -> torch.device:
+    """A device by its name. Errors raised: StorageError."""
     try:
         return torch.device(node.text())
     except RuntimeError:
@@ -207,7 +203,7 @@ _READERS: dict[str, Callable[[Node, Visible, _Leaf | None], Any]] = {
     "complex": lambda node, visible, leaf: complex(*map(_number, node.items(2))),
     "str": lambda node, visible, leaf: node.text(),
     "bytes": _bytes,
-    "device": _device,
+    "device": lambda node, visible, leaf: read_device(node),
     "undef": _undef,
     **{kind: _torch_constant(kind) for kind in _TORCH_KINDS},
 }

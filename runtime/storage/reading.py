@@ -14,7 +14,7 @@ import torch
 
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Variable
-from runtime.ir.template import Again, TensorSlot
+from runtime.ir.template import Again, KeyPath, TensorSlot
 from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
@@ -31,7 +31,6 @@ from runtime.storage.artefact import (
     Method,
     ModuleEntry,
     Passed,
-    Path,
     State,
     Store,
     Target,
@@ -390,7 +389,7 @@ class _Reader:
             name.fail(f"{name.text()!r} cannot be an attribute here")
         return Passed(self.argument_path(path, variant), name.text())
 
-    def argument_path(self, node: Node, variant: Variant) -> Path:
+    def argument_path(self, node: Node, variant: Variant) -> KeyPath:
         return _path(node) if self.found(node, dict(variant.template)) is not None else ()
 
     def found(self, node: Node, tree: Any) -> Any:
@@ -403,5 +402,5 @@ class _Reader:
         return part
 
 
-def _path(node: Node) -> Path:
+def _path(node: Node) -> KeyPath:
     return tuple(decode(step, {}) for step in node.items())

@@ -31,7 +31,7 @@ from runtime.ir import (
 from runtime.ir.constants import TORCH_CONSTANTS
 from runtime.ir.verify import verify
 from runtime.storage.document import Node, text_of
-from runtime.storage.operands import decode, encode
+from runtime.storage.operands import decode, encode, read_device
 
 _SCALARS = ("int", "float", "bool", "complex", "str")
 _KINDS = ("parameter", "buffer", "constant")
@@ -254,7 +254,7 @@ def _read_type(node: Node) -> Type:
         node.fail(f"unknown type {tag!r}")
     parts = inner.items()
     dtype, shape = parts[:2] if len(parts) == 3 else inner.items(2)
-    device = _read_device(parts[2]) if len(parts) == 3 else None
+    device = read_device(parts[2]) if len(parts) == 3 else None
     found = None if dtype.value is None else TORCH_CONSTANTS.get("torch." + dtype.text())
     if dtype.value is not None and not isinstance(found, torch.dtype):
         dtype.fail(f"this version of torch has no dtype {dtype.text()!r}")
@@ -262,10 +262,3 @@ def _read_type(node: Node) -> Type:
         return TensorType(found, None, device)  # type: ignore[arg-type]  # the line above made sure
     dims = tuple(dim.integer(0) if type(dim.value) is int else dim.text() for dim in shape.items())
     return TensorType(found, dims, device)  # type: ignore[arg-type]  # as above
-
-
-def _read_device(node: Node) -> torch.device:
-    try:
-        return torch.device(node.text())
-    except RuntimeError:
-        node.fail(f"{node.text()!r} is no device")

@@ -16,6 +16,7 @@ import torch
 from runtime.errors import StorageError
 from runtime.ir.constants import TORCH_CONSTANTS
 from runtime.storage.document import Node, text_of
+from runtime.storage.operands import read_device
 from runtime.storage.table import DTYPES, Raw, copy_of
 
 _KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -163,7 +164,7 @@ def _tensor(
     grad = fields["grad"].flag()
     if grad and not (dtype.is_floating_point or dtype.is_complex):
         fields["grad"].fail(f"a tensor of {dtype} has no gradient")
-    place = device or _device(fields["device"])
+    place = device or read_device(fields["device"])
     shape = tuple(size.integer(0) for size in fields["shape"].items())
     stride = None
     if "stride" in fields:
@@ -201,13 +202,6 @@ def _view(
     if base.dtype is not dtype or last >= base.numel() or 0 in shape:
         node.fail("the tensor lies outside the memory it is said to share, or is of another dtype")
     return base.as_strided(shape, stride, offset)
-
-
-def _device(node: Node) -> torch.device:
-    try:
-        return torch.device(node.text())
-    except RuntimeError:
-        node.fail(f"{node.text()!r} is no device")
 
 
 def _moved(tensor: torch.Tensor, device: torch.device, node: Node) -> torch.Tensor:

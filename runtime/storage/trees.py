@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from runtime.ir.template import KeyPath
 from runtime.ir.tree import Record
-from runtime.storage.artefact import Path, TensorRef
+from runtime.storage.artefact import TensorRef
 
 KEYED = ("namedtuple", "dataclass", "mapping", "defaultdict", "instance")
 """Kinds of Records whose first field, ``keys``, holds the names of the others."""
@@ -48,17 +49,17 @@ def records(tree: Any) -> Iterator[Record]:
         yield from records(item)
 
 
-def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
+def shared_paths(trees: Sequence[Any]) -> list[tuple[KeyPath, KeyPath]]:
     """Containers that stand in the trees more than once: the first path, and each later one.
 
     >>> a = [1]
     >>> shared_paths([(a, a), {"b": a}])
     [((0, 0), (0, 1)), ((0, 0), (1, 'b'))]
     """
-    first: dict[int, Path] = {}
-    found: list[tuple[Path, Path]] = []
+    first: dict[int, KeyPath] = {}
+    found: list[tuple[KeyPath, KeyPath]] = []
 
-    def visit(tree: Any, path: Path) -> None:
+    def visit(tree: Any, path: KeyPath) -> None:
         if type(tree) in (list, dict) or isinstance(tree, Record) or (type(tree) is tuple and tree):
             if id(tree) in first:
                 found.append((first[id(tree)], path))
@@ -71,7 +72,7 @@ def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
     return found
 
 
-def at_path(tree: Any, path: Path) -> Any:
+def at_path(tree: Any, path: KeyPath) -> Any:
     """The part of a tree at a path. Errors raised: LookupError if there is none."""
     for step in path:
         inside = dict(parts(tree) or ())
@@ -81,7 +82,7 @@ def at_path(tree: Any, path: Path) -> Any:
     return tree
 
 
-def with_part(tree: Any, path: Path, part: Any) -> Any:
+def with_part(tree: Any, path: KeyPath, part: Any) -> Any:
     """The tree with another part at a path; lists and dicts are changed in place, others made anew.
 
     Errors raised: LookupError if there is no such path.

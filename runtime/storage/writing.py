@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from runtime.ir.template import Again, TensorSlot
+from runtime.ir.template import Again, KeyPath, TensorSlot
 from runtime.ir.views import Hole, ViewStep
 from runtime.storage.allowed import check_operators, namespaces
 from runtime.storage.artefact import (
@@ -16,7 +16,6 @@ from runtime.storage.artefact import (
     Constant,
     Method,
     ModuleEntry,
-    Path,
     State,
     Target,
     TensorRef,
@@ -123,7 +122,7 @@ def _target(target: Target) -> dict[str, Any]:
     return {"passed": [_path(target.path), text_of(target.name)]}
 
 
-def _path(path: Path) -> list[Any]:
+def _path(path: KeyPath) -> list[Any]:
     return [encode(step) for step in path]
 
 

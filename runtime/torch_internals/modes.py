@@ -277,14 +277,14 @@ def without_default_device() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_if_not_traced(watcher: type) -> Iterator[None]:
-    """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``watcher``: the class of
+def as_if_not_traced(trace_mode: type) -> Iterator[None]:
+    """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``trace_mode``: the class of
     the trace's own mode for torch functions; the caller's modes stay.
     """
     modes = []
     while torch._C._len_torch_function_stack():
         modes.append(torch.overrides._pop_mode())
-    kept = [mode for mode in reversed(modes) if not isinstance(mode, watcher)]
+    kept = [mode for mode in reversed(modes) if not isinstance(mode, trace_mode)]
     keys = torch._C.DispatchKeySet.from_raw_repr
     try:
         for mode in kept:

@@ -15,9 +15,9 @@ from typing import Any
 import gast
 import pytest
 
-from dy2static.conversion import convert_with
 from dy2static.pipeline import STEPS
 from dy2static.source import get_source
+from tests.dy2static.steps import convert_with
 from tests.oracle import difference
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -11,10 +11,11 @@ from typing import Any
 import gast
 import pytest
 
-from dy2static.conversion import convert, convert_with
+from dy2static.conversion import convert
 from dy2static.generate import to_source
 from dy2static.pipeline import STEPS, convert_tree
 from dy2static.source import get_source
+from tests.dy2static.steps import convert_with
 
 _UNBOUND = {"unreachable": "return_stmt", "while_walrus_comprehension": "comprehension",
             "walrus_in_comprehension": "comprehension"}  # fmt: skip

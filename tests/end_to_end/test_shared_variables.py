@@ -14,7 +14,7 @@ import torch
 
 from dy2static import to_static
 from dy2static.cli import text_file
-from dy2static.cli.rewrite import rewrite_file
+from dy2static.cli.rewrite import functions, rewrite_functions
 from dy2static.conversion import convert
 from tests.end_to_end import shared_variables
 from tests.oracle import same, tensors
@@ -55,7 +55,8 @@ def test_live(name: str) -> None:
 def converted_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """The programs as ``dy2static convert`` writes them."""
     path = tmp_path_factory.mktemp("converted") / f"shared_variables_{request.param}.py"
-    text = rewrite_file(text_file.read(str(Path(shared_variables.__file__))), None, request.param)
+    file = text_file.read(str(Path(shared_variables.__file__)))
+    text = rewrite_functions(file, functions(file), request.param)
     assert text is not None
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import torch
 
-from runtime.export.onnx.translator import Nothing, Translator
+from runtime.export.onnx.translator import Translator
 from runtime.export.onnx.writer import Refused, Value
+from runtime.export.shared import Nothing
 from runtime.ir import Block, Operator, Variable
 
 

@@ -1,45 +1,23 @@
 """``raise`` and ``assert``: nodes that end the run, whose names say what eager's exception says.
 
-    raise("no convergence after ", %n) {exception: "ValueError"}    ->    a node "ValueError: no convergence after {n}"
+    raise("no convergence after ", %n) {exception: "ValueError"}    ->    a node "ValueError: no convergence after {}"
 """
 
 from __future__ import annotations
 
-from runtime.export.onnx.translator import Nothing, Translator
-from runtime.ir import Operand, Operator, Variable
-
-
-def _said(t: Translator, op: Operator, parts: list[Operand]) -> str:
-    name = str(op.attrs["exception"]).rpartition(".")[2]
-    text = "".join(_shown(t, part) for part in parts)
-    return (f"{name}: {text}" if text else name)[:300]
-
-
-def _shown(t: Translator, part: Operand) -> str:
-    """A text as it is, and what only the run knows as ``{}``."""
-    if not isinstance(part, Variable):
-        return str(part)
-    found = t.nothing(part)
-    return str(found.constant) if found is not None and isinstance(found.constant, str) else "{}"
-
-
-def text_of(t: Translator, op: Operator) -> Nothing:
-    """What an Operator that makes text stands for: nobody but exceptions can say it."""
-    short = op.name.removeprefix("scalar.")
-    parts = list(op.args) if short == "add" else list(op.args[:1])
-    return Nothing("text as a value of the run", "".join(_shown(t, part) for part in parts))
+from runtime.export.onnx.translator import Translator
+from runtime.export.shared import message_of
+from runtime.ir import Operator
 
 
 def emit_raise(t: Translator, op: Operator) -> None:
     """``raise``."""
-    t.w.fail(_said(t, op, list(op.args)))
+    t.w.fail(message_of(t, op))
 
 
 def emit_assert(t: Translator, op: Operator) -> None:
     """``assert``."""
-    flag, *parts = op.args
-    message = op.attrs.get("message")
-    t.w.fail_if(t.w.flags("Not", t.flag(flag)), _said(t, op, [message, *parts] if message is not None else list(parts)))
+    t.w.fail_if(t.w.flags("Not", t.flag(op.args[0])), message_of(t, op))
 
 
-__all__ = ["emit_assert", "emit_raise", "text_of"]
+__all__ = ["emit_assert", "emit_raise"]

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import torch
 
-from runtime.export.onnx.translator import Nothing, Translator, shape_of
+from runtime.export.onnx.translator import Translator, shape_of
 from runtime.export.onnx.writer import Refused, Value
-from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
+from runtime.export.shared import Nothing
+from runtime.ir import ArrayType, Operand, Operator, TensorType, Variable
 from runtime.ops import scan
 
 
@@ -137,14 +138,4 @@ def _turned(t: Translator, value: Value, length: Value) -> Value:
     return w.node("Gather", value, order, like=value, axis=0)
 
 
-def emit_inline(t: Translator, op: Operator) -> None:
-    """``custom_grad``: its forward Block, in place."""
-    block: Block = op.blocks[0]
-    for arg, given in zip(block.args, op.args):
-        t.give(arg, t.value(given))
-    t.block(block)
-    for out, value in zip(op.outputs, block.yields):
-        t.give(out, t.value(value))
-
-
-__all__ = ["emit_inline", "emit_scan", "emit_while"]
+__all__ = ["emit_scan", "emit_while"]

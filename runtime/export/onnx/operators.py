@@ -17,8 +17,9 @@ import torch
 
 from runtime.export.onnx import division, extremes, quantised
 from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
-from runtime.export.onnx.translator import Nothing, Translator, shape_of, told
+from runtime.export.onnx.translator import Translator, shape_of, told
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
+from runtime.export.shared import Nothing
 from runtime.ir import ArrayType, Operator, ScalarType, TensorType, Variable
 from runtime.ops import aten
 from runtime.torch_internals.onnx_converters import NoConversion

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from runtime.export.onnx.failures import text_of
 from runtime.export.onnx.translator import Translator
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, Writer, torch_dtype
+from runtime.export.shared import text_of
 from runtime.ir import Operator, ScalarType, TensorType, Variable
 
 _EXACT = 2**53

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import Any
 
 import torch
 
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, Writer, dtype_of, torch_dtype
+from runtime.export.shared import Nothing
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.location import Location
@@ -16,13 +16,6 @@ from runtime.ir.types import Dim
 from runtime.ir.variable import UNDEF
 
 Rule = Callable[["Translator", Operator], None]
-
-
-class Nothing:
-    """In place of a value that a run has no use for, and ONNX no form: None, text. Who reads it is refused."""
-
-    def __init__(self, reason: str, constant: Any = None) -> None:
-        self.reason, self.constant = reason, constant
 
 
 def place(location: Location | None) -> str:
@@ -179,4 +172,4 @@ def shape_of(type_: Type) -> Sequence[Dim] | None:
     return ()
 
 
-__all__ = ["Nothing", "Rule", "Translator", "place", "shape_of", "told"]
+__all__ = ["Rule", "Translator", "place", "shape_of", "told"]

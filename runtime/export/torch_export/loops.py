@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
+from runtime.export.shared import Nothing
 from runtime.export.torch_export.translator import Captured, Translator, aten
-from runtime.export.torch_export.values import SYMBOLS, Nothing, Refused, number
-from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
+from runtime.export.torch_export.values import SYMBOLS, Refused, number
+from runtime.ir import ArrayType, Operand, Operator, TensorType, Variable
 from runtime.ops import scan
 
 Tensors = tuple[torch.Tensor, ...]
@@ -195,14 +196,4 @@ def _rows(t: Translator, out: Variable, length: Any) -> torch.Tensor:
     return made
 
 
-def emit_inline(t: Translator, op: Operator) -> None:
-    """``custom_grad``: its forward Block, in place."""
-    block: Block = op.blocks[0]
-    for arg, given in zip(block.args, op.args):
-        t.give(arg, t.value(given))
-    t.block(block)
-    for out, value in zip(op.outputs, block.yields):
-        t.give(out, t.value(value))
-
-
-__all__ = ["emit_inline", "emit_scan", "emit_while"]
+__all__ = ["emit_scan", "emit_while"]

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
+from runtime.export.shared import Nothing
 from runtime.export.torch_export.translator import Translator, aten
-from runtime.export.torch_export.values import SYMBOLS, Nothing, Refused
+from runtime.export.torch_export.values import SYMBOLS, Refused
 from runtime.ir import ArrayType, Operator, TensorType, Variable
 from runtime.ir.variable import UNDEF
 from runtime.ops import aten as facts

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from runtime.export.shared import text_of
 from runtime.export.torch_export import arithmetic as calc
-from runtime.export.torch_export.failures import text_of
 from runtime.export.torch_export.translator import Translator, aten
 from runtime.export.torch_export.values import NUMBERS, Refused, is_constant, number
 from runtime.ir import Operator, ScalarType, TensorType, Variable

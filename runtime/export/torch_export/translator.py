@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from runtime.export.torch_export.values import SYMBOLS, Nothing, Number, Refused, kind_of, number, reason_of
+from runtime.export.shared import Nothing
+from runtime.export.torch_export.values import SYMBOLS, Number, Refused, kind_of, number, reason_of
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.location import Location
 from runtime.ir.variable import UNDEF

@@ -31,13 +31,6 @@ class Refused(Exception):
         self.reason, self.op = reason, op
 
 
-class Nothing:
-    """In place of a value without a form that nobody may need: None, text. Who reads it is refused."""
-
-    def __init__(self, reason: str, constant: Any = None) -> None:
-        self.reason, self.constant = reason, constant
-
-
 def is_constant(value: Number) -> bool:
     """Whether a number is known now."""
     return type(value) in (bool, int, float)
@@ -81,4 +74,4 @@ def reason_of(type_: Type) -> str | None:
     return "a value of a kind that only the run knows, such as None on one path" if dtype is None else None
 
 
-__all__ = ["NUMBERS", "SYMBOLS", "Nothing", "Number", "Refused", "is_constant", "kind_of", "number", "reason_of"]
+__all__ = ["NUMBERS", "SYMBOLS", "Number", "Refused", "is_constant", "kind_of", "number", "reason_of"]

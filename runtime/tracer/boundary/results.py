@@ -19,6 +19,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
+from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
@@ -31,7 +32,6 @@ from runtime.tracer.python_state.journal import MISSING, python_kind
 from runtime.tracer.recording import backward, gradients, leaf_gradients, nonwritable_views
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
-from runtime.tracer.values.arguments import Path
 from runtime.tracer.values.heaps import Heap
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
 from runtime.tracer.values.tables import Table
@@ -47,7 +47,7 @@ class Outputs:
         self.classes: dict[str, Any] = {}
         """By name: the classes that Records name, and objects that are returned as they are."""
         self.views: dict[int, View] = {}
-        self.same: dict[int, Path] = {}
+        self.same: dict[int, KeyPath] = {}
         """By identity of a subtree: the argument that it stands for."""
         self.kept: dict[int, Any] = {}
         """By identity of a subtree: the container from before the trace that it stands for."""

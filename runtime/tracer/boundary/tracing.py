@@ -18,6 +18,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
+from runtime.ir.template import KeyPath
 from runtime.ir.views import View
 from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
@@ -40,7 +41,7 @@ from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, open_lists, open_values, structure
-from runtime.tracer.values.arguments import Arguments, Path, flatten
+from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.tracer.values.open_generators import StandIn, require_alone
 
 trace_lock = threading.RLock()
@@ -80,7 +81,7 @@ class Traced:
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
     """Inputs after the arguments' tensors and open numbers: the memory that several arguments share, and one of them
     by position."""
-    same: dict[int, Path] = field(default_factory=dict)
+    same: dict[int, KeyPath] = field(default_factory=dict)
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     kept: dict[int, Any] = field(default_factory=dict)
     """By identity of a subtree: the container from before the trace that it is."""

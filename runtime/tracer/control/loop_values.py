@@ -190,11 +190,11 @@ class LoopValues:
                 self._starts[cell] = start
                 self.made[id(first)] = structure.Made(cell, cell.cls)
 
-    def widen(self, path: Path, befores: dict[Place, Any], repeated: set[Place], late: bool) -> set[Place]:
+    def widen(self, path: Path, befores: dict[Place, Any], repeated: set[Place], widen_lengths: bool) -> set[Place]:
         """Find the slots of the next attempt; returns the places stored to that are no slots.
 
         ``befores``: what the places that the iteration changed hold before the loop. Those ``repeated`` become slots.
-        ``late``: what differs in length every time is taken for a list that grows.
+        ``widen_lengths``: what differs in length every time is taken for a list that grows.
         """
         session = self.session
         self.next_slots = []
@@ -205,12 +205,14 @@ class LoopValues:
         with path.inside(session):
             if any(structure.row_of(one) is not None for one in empty):  # it got keys, and went into their table
                 raise keys_change(session)
-            self._widen_slots(starts, context, late)
-            unknown = self._new_places(path, befores, repeated, context, late)
+            self._widen_slots(starts, context, widen_lengths)
+            unknown = self._new_places(path, befores, repeated, context, widen_lengths)
             self._new_cells(context)
         return unknown
 
-    def _widen_slots(self, starts: Sequence[structure.Structure], context: structure.JoinContext, late: bool) -> None:
+    def _widen_slots(
+        self, starts: Sequence[structure.Structure], context: structure.JoinContext, widen_lengths: bool
+    ) -> None:
         session = self.session
         gone = {slot.cell for slot in self.slots if slot.cell and slot.init is not None} - self._cells.keys()
         """Lists of variables that had one place each, as long as it was not known what else the loop changes."""
@@ -225,7 +227,7 @@ class LoopValues:
             if out is None and slot.cell is not None:  # no object of this iteration
                 self.next_slots.append(slot)
                 continue
-            mixing = context.mixing(late or (slot.place is not None and slot.place.kind == "content"))
+            mixing = context.mixing(widen_lengths or (slot.place is not None and slot.place.kind == "content"))
             leaving = unification.structure_of(session, out, mixing)
             if isinstance(carried, structure.Known):
                 if not structure.same_known(out, carried.value):
@@ -240,8 +242,9 @@ class LoopValues:
                 self.changed.append(self.next_slots[-1])
 
     def _new_places(
-        self, path: Path, befores: dict[Place, Any], repeated: set[Place], context: structure.JoinContext, late: bool
-    ) -> set[Place]:
+        self, path: Path, befores: dict[Place, Any], repeated: set[Place], context: structure.JoinContext,
+        widen_lengths: bool,
+    ) -> set[Place]:  # fmt: skip
         """Slots for the places ``repeated`` that the iteration stored to; returns those that are none."""
         session = self.session
         known = {slot.place for slot in self.slots if slot.place is not None}
@@ -258,7 +261,7 @@ class LoopValues:
                 if id(place.owner) not in self.made:
                     unknown.add(place)
                 continue
-            mixing = context.mixing(late or place.kind == "content")
+            mixing = context.mixing(widen_lengths or place.kind == "content")
             first, last = (unification.structure_of(session, value, mixing) for value in (before, out))
             self.next_slots.append(Slot(place.name, before, unification.unify(session, first, last, mixing), place))
         return unknown

@@ -179,10 +179,10 @@ class _Attempt:
         for part in self.parts:
             part.enter(self.body, pairs, stand_ins)
 
-    def stable(self, repeated: set[Place], late: bool) -> tuple[bool, set[Place]]:
+    def stable(self, repeated: set[Place], widen_lengths: bool) -> tuple[bool, set[Place]]:
         """Whether the guess holds, and places stored to that are no slots; finds wider slots if not.
 
-        ``late``: what differs in length every time is taken for a list that grows.
+        ``widen_lengths``: what differs in length every time is taken for a list that grows.
 
         Those ``repeated`` from an equal attempt belong to objects older than the loop: they become slots.
         """
@@ -195,7 +195,7 @@ class _Attempt:
         later = session.containers.held_in_lists.keys() - self.held  # the next iteration begins with what is older
         stable = values.old.isdisjoint(later) and values.objects.isdisjoint(later)
         stable = stable and not any(storage.alias_sets for storage in self.no_item)
-        unknown = values.widen(path, befores, repeated, late)
+        unknown = values.widen(path, befores, repeated, widen_lengths)
         stable = values.fit and stable
         with path.inside(session):
             leaving = list(values.pairs(values.outs, values.inner))

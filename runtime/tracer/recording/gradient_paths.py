@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
-from runtime.ir.definition import definition_of
+from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
@@ -194,7 +194,7 @@ class _Walk:
             yield from ((var, False) for var in _tensors((op.args, inside)))
         elif self._has_history(op):
             self.through.add(op)
-            sure = not op.name.startswith(("array.", "py_func"))
+            sure = definition_of(op.name).about is not About.LISTS and op.name != "py_func"
             args = op.args[:1] if op.name in _LIKE_ANOTHER else op.args
             yield from ((var, sure) for var in _tensors((args, tuple(op.kwargs.values()))))
 

@@ -21,6 +21,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Variable
+from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of, is_path
@@ -497,7 +498,7 @@ def _is_aten(op: Operator) -> bool:
 
 def _said(op: Operator) -> str:
     names = {"gradients": "torch.autograd.grad", "py_func": "a function that is called as it is"}
-    return names.get(op.name, "a list that grows" if op.name.startswith("array.") else op.name)
+    return names.get(op.name, "a list that grows" if definition_of(op.name).about is About.LISTS else op.name)
 
 
 __all__ = ["finish", "loop_recorded", "on_stand_ins", "shown"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -60,9 +60,6 @@ from runtime.tracer.values import choices
 from runtime.tracer.values.known_containers import KnownContainers
 from runtime.tracer.values.origins import Origins
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(eq=False)
 class Scope:
@@ -72,8 +69,8 @@ class Scope:
     parent: Scope | None
     kind: str = "main"
     names: set[Variable] = field(default_factory=set)
-    twin: Scope | None = None
-    """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
+    forward: Scope | None = None
+    """In a backward Block: the Block that it is the gradient of, whose values it may read too."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
     begins: dict[Variable, Variable] = field(default_factory=dict)
     """In the body of a loop: what values that it carries were before the loop."""
@@ -105,15 +102,15 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             yield scope
-            if scope.twin is not None:
-                yield scope.twin
+            if scope.forward is not None:
+                yield scope.forward
             scope = scope.parent
 
     def sees(self, var: Variable) -> bool:
         """Whether an Operator in this Block may read ``var``."""
         scope: Scope | None = self
         while scope is not None:
-            if var in scope.names or (scope.twin is not None and var in scope.twin.names):
+            if var in scope.names or (scope.forward is not None and var in scope.forward.names):
                 return True
             scope = scope.parent
         return False

@@ -17,11 +17,8 @@ from typing import Any
 import numpy
 import torch
 
-from runtime.ir.template import Again, TensorSlot
+from runtime.ir.template import Again, KeyPath, TensorSlot
 from runtime.tracer.values import structure
-
-Path = tuple[Any, ...]
-"""The way to a container: the argument's name, then keys, indices and field names."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Container:
     """
 
     kind: type
-    keys: Path | None
+    keys: tuple[Any, ...] | None
     items: tuple[Any, ...]
     original: Any
     open_length: bool = False
@@ -63,19 +60,19 @@ class Arguments:
     """The names of the arguments, if each is a tensor of its own."""
     containers: list[Any] = field(default_factory=list)
     """The caller's containers that are taken apart, by number."""
-    opened: dict[Path, Any] = field(default_factory=dict)
+    opened: dict[KeyPath, Any] = field(default_factory=dict)
     """Plain values and generators that are inputs of the Program, by their paths; ``Open`` stands in their places."""
 
     def rebuild(
         self, tensors: Sequence[Any], whole: Set[int] = frozenset(), opened: Sequence[Any] | None = None
-    ) -> tuple[dict[str, Any], list[tuple[Any, Path | None]]]:
+    ) -> tuple[dict[str, Any], list[tuple[Any, KeyPath | None]]]:
         """The arguments with other tensors in place, and every container built anew with its path.
 
         ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
         ``opened``: what to put in the places of ``Arguments.opened``, if not these values.
         """
         others = list(self.opened.values()) if opened is None else opened
-        built: list[tuple[Any, Path | None]] = []
+        built: list[tuple[Any, KeyPath | None]] = []
 
         def keep(node: Any) -> Any:
             if isinstance(node, Container):
@@ -84,7 +81,7 @@ class Arguments:
                     keep(item)
             return node
 
-        def build(value: Any, path: Path) -> Any:
+        def build(value: Any, path: KeyPath) -> Any:
             if isinstance(value, TensorSlot):
                 return tensors[value.index]
             if isinstance(value, Open):
@@ -133,10 +130,10 @@ class Arguments:
                 yield value
 
 
-    def by_content(self) -> Iterator[tuple[Any, Path]]:
+    def by_content(self) -> Iterator[tuple[Any, KeyPath]]:
         """What a call may give as another object that holds the same, with its path: a Program serves both."""
 
-        def look(value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
+        def look(value: Any, path: KeyPath) -> Iterator[tuple[Any, KeyPath]]:
             if isinstance(value, Container):
                 for step, item in zip(range(len(value.items)) if value.keys is None else value.keys, value.items):
                     yield from look(item, (*path, step))
@@ -209,7 +206,7 @@ def _flatten(bound: dict[str, Any], apart: Set[type]) -> Arguments:
     return Arguments(tensors, labels, template, bound, containers=containers)
 
 
-def follow(arguments: Arguments, path: Path) -> Any:
+def follow(arguments: Arguments, path: KeyPath) -> Any:
     """The caller's own container at a path among the arguments."""
     value: Any = arguments.originals
     for step in path:
@@ -220,7 +217,7 @@ def follow(arguments: Arguments, path: Path) -> Any:
     return value
 
 
-def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[Path | None, tuple[Any, ...]] | None:
+def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[tuple[Any, ...] | None, tuple[Any, ...]] | None:
     """Keys and items of a container that is taken apart; None for anything else."""
     kind = type(value)
     if kind is list or kind is tuple or kind is set:
@@ -234,7 +231,7 @@ def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[Path | None, tup
     return None
 
 
-def _spelling(value: Any, label: str, keys: Path | None) -> Callable[[int], str]:
+def _spelling(value: Any, label: str, keys: tuple[Any, ...] | None) -> Callable[[int], str]:
     if keys is None:
         return lambda index: f"{label}[{index}]"
     if isinstance(value, dict):
@@ -271,4 +268,4 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
     return structure.rebuild_fields(node.kind, node.keys, tuple(items))
 
 
-__all__ = ["Arguments", "Container", "Open", "Path", "flatten", "follow"]
+__all__ = ["Arguments", "Container", "Open", "flatten", "follow"]

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ArrayType, Input, TensorType, Variable
-from runtime.ir.template import TensorSlot
+from runtime.ir.template import KeyPath, TensorSlot
 from runtime.ir.types import said
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.values.alias_sets import AliasSet
-from runtime.tracer.values.arguments import Arguments, Container, Path
+from runtime.tracer.values.arguments import Arguments, Container
 from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.structure import Tensor as TensorItem
 
@@ -34,13 +34,13 @@ def is_kind(kind: Any) -> bool:
     return type(kind) is tuple and kind[0] in (list, tuple)
 
 
-def lists(arguments: Arguments) -> dict[Path, Any]:
+def lists(arguments: Arguments) -> dict[KeyPath, Any]:
     """Lists and tuples that could be open, by their paths, with their kinds: what their tensors look like.
 
     Their tensors are alike and plain: of one size, dtype and device, contiguous, nowhere else among the arguments.
     """
     counts: dict[int, int] = {}
-    found: dict[Path, tuple[Container, Any]] = {}
+    found: dict[KeyPath, tuple[Container, Any]] = {}
     for path, value in _nodes(arguments.template.items(), ()):
         if isinstance(value, TensorSlot):
             counts[value.index] = counts.get(value.index, 0) + 1
@@ -57,12 +57,12 @@ def _are_alone(node: Container, counts: Mapping[int, int]) -> bool:
     return all(counts[index] == count for index, count in own.items())
 
 
-def lengths(arguments: Arguments) -> dict[Path, tuple[Any, int]]:
+def lengths(arguments: Arguments) -> dict[KeyPath, tuple[Any, int]]:
     """The kinds and lengths of those."""
     return {path: (kind, len(_at(arguments, path).items)) for path, kind in lists(arguments).items()}
 
 
-def _at(arguments: Arguments, path: Path) -> Container:
+def _at(arguments: Arguments, path: KeyPath) -> Container:
     node: Any = arguments.template[path[0]]
     for step in path[1:]:
         node = node.items[step if node.keys is None else node.keys.index(step)]
@@ -70,7 +70,7 @@ def _at(arguments: Arguments, path: Path) -> Container:
     return node
 
 
-def _nodes(items: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _nodes(items: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for step, value in items:
         yield (*path, step), value
         if isinstance(value, Container) and value.kind is not set:

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ScalarType
-from runtime.ir.template import Again, TensorSlot
+from runtime.ir.template import Again, KeyPath, TensorSlot
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
 from runtime.tracer.values import open_lists
-from runtime.tracer.values.arguments import Arguments, Container, Open, Path
+from runtime.tracer.values.arguments import Arguments, Container, Open
 from runtime.tracer.values.open_generators import StandIn, is_default, same_generator
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
-Which = tuple[Path, Any]
+Which = tuple[KeyPath, Any]
 """A place among the arguments, and the kind of the value there."""
 
 
@@ -59,17 +59,17 @@ def stays_open(value: Any, kind: type) -> bool:
     return kind_of(value) == kind and can_be_open(value)
 
 
-def plain_values(arguments: Arguments) -> dict[Path, Any]:
+def plain_values(arguments: Arguments) -> dict[KeyPath, Any]:
     """The values among the arguments that can be open and are not, by their paths; in sets there are none."""
     return dict(_values(arguments.template.items(), ()))
 
 
-def records(arguments: Arguments) -> dict[Path, Any]:
+def records(arguments: Arguments) -> dict[KeyPath, Any]:
     """Instances of dataclasses among the arguments that are not taken apart, by their paths."""
     return dict(_records(arguments.template.items(), ()))
 
 
-def _records(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Path, Any]]:
+def _records(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for step, value in items:
         if isinstance(value, Container):
             yield from _records(_items(value), (*path, step))
@@ -77,7 +77,7 @@ def _records(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Pat
             yield (*path, step), value
 
 
-def _values(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Path, Any]]:
+def _values(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for step, value in items:
         if can_be_open(value):
             yield (*path, step), value
@@ -93,11 +93,11 @@ def _items(node: Container) -> Iterable[tuple[Any, Any]]:
 
 def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
     """The arguments with some of their plain values open: those in ``which`` that there are. Themselves, if none is."""
-    found: dict[Path, Any] = {}
+    found: dict[KeyPath, Any] = {}
     gone: set[int] = set()
     lists = open_lists.lists(arguments) if any(open_lists.is_kind(kind) for _, kind in which) else {}
 
-    def take(value: Any, path: Path) -> Any:
+    def take(value: Any, path: KeyPath) -> Any:
         if isinstance(value, Container):
             if value.kind is set:
                 return value
@@ -129,7 +129,7 @@ def which(arguments: Arguments) -> Iterator[Which]:
     yield from _opens(arguments.template.items(), ())
 
 
-def _opens(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[Which]:
+def _opens(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[Which]:
     for step, value in items:
         if isinstance(value, Open):
             yield (*path, step), value.kind
@@ -139,7 +139,7 @@ def _opens(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[Which]:
             yield from _opens(_items(value), (*path, step))
 
 
-def label(path: Path) -> str:
+def label(path: KeyPath) -> str:
     """What a user would write for a place.
 
     >>> label(("options", "lr")), label(("steps", 0))

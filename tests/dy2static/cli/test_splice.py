@@ -29,7 +29,7 @@ def converted(data: bytes | str, tmp_path: Path, name: str | None = None) -> byt
     path = tmp_path / "input.py"
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     file = text_file.read(str(path))
-    result = rewrite.rewrite_file(file, name)
+    result = rewrite.rewrite_functions(file, rewrite.functions(file, None if name is None else [name]))
     return file.encode(file.text if result is None else result)
 
 

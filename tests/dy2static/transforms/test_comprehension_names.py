@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from dy2static.conversion import convert_with
 from dy2static.pipeline import STEPS
 from dy2static.transforms.base import rewritten
 from dy2static.transforms.comprehension_names import transform
+from tests.dy2static.steps import convert_with
 
 LOG: list[Any] = []
 

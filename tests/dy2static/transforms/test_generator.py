@@ -10,8 +10,9 @@ import gast
 import pytest
 
 from dy2static import operators
-from dy2static.conversion import convert, convert_with
+from dy2static.conversion import convert
 from dy2static.pipeline import STEPS
+from tests.dy2static.steps import convert_with
 
 
 def test_alone(alone: Any) -> None:

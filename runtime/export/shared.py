@@ -1,0 +1,69 @@
+"""What ONNX models and PyTorch's exported programs are written by alike: Blocks in place, and the text of exceptions.
+
+    raise("no convergence after ", %n) {exception: "ValueError"}    ->    "ValueError: no convergence after {}"
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from runtime.ir import Block, Operand, Operator, Variable
+from runtime.ir.definition import definition_of
+
+
+class Nothing:
+    """In place of a value that a run has no use for, and the target no form: None, text. Who reads it is refused."""
+
+    def __init__(self, reason: str, constant: Any = None) -> None:
+        self.reason, self.constant = reason, constant
+
+
+class Translates(Protocol):
+    """What knows the values of Variables while a Program is written."""
+
+    def block(self, block: Block) -> None: ...
+
+    def give(self, var: Variable, value: Any) -> None: ...
+
+    def value(self, operand: Operand) -> Any: ...
+
+    def nothing(self, operand: Operand) -> Nothing | None: ...
+
+
+def emit_inline(t: Translates, op: Operator) -> None:
+    """``custom_grad``: its forward Block, in place."""
+    block: Block = op.blocks[0]
+    for arg, given in zip(block.args, op.args):
+        t.give(arg, t.value(given))
+    t.block(block)
+    for out, value in zip(op.outputs, block.yields):
+        t.give(out, t.value(value))
+
+
+def message_of(t: Translates, op: Operator) -> str:
+    """What the exception of a ``raise`` or ``assert`` says: its class, and its text as far as it is known."""
+    parts = list(op.args)
+    if definition_of(op.name).asserts:
+        message = op.attrs.get("message")
+        parts = [*([] if message is None else [message]), *parts[1:]]
+    name = str(op.attrs["exception"]).rpartition(".")[2]
+    text = "".join(_shown(t, part) for part in parts)
+    return (f"{name}: {text}" if text else name)[:300]
+
+
+def text_of(t: Translates, op: Operator) -> Nothing:
+    """What an Operator that makes text stands for: nobody but exceptions can say it."""
+    short = op.name.removeprefix("scalar.")
+    parts = list(op.args) if short == "add" else list(op.args[:1])
+    return Nothing("text as a value of the run", "".join(_shown(t, part) for part in parts))
+
+
+def _shown(t: Translates, part: Operand) -> str:
+    """A text as it is, and what only the run knows as ``{}``."""
+    if not isinstance(part, Variable):
+        return str(part)
+    found = t.nothing(part)
+    return str(found.constant) if found is not None and isinstance(found.constant, str) else "{}"
+
+
+__all__ = ["Nothing", "Translates", "emit_inline", "message_of", "text_of"]
