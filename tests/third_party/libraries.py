@@ -112,10 +112,8 @@ def _minimise(method: str, refused: str = "", why: str = "") -> None:
         return result.x, result.fun, result.nit, result.status
 
 
-_BRACKET = "the bracket of the line search is one of many lists of different kinds of numbers"
-for _method in ("bfgs", "l-bfgs", "cg", "newton-cg"):
-    _minimise(_method, "D2S255", _BRACKET)
-_minimise("trust-ncg")
+_minimise("newton-cg", "D2S222", "directions are written in place, and may share the memory of a gradient")
+_minimise("trust-ncg", "D2S213", "products with the Hessian ask for a gradient by what an earlier iteration left")
 
 
 # -- sequences

@@ -57,9 +57,14 @@ def page(versions: str) -> str:
     refused = {name: one for name, one in LIBRARIES.items() if one.refused}
     parts += ["## Loops that depend on data\n", _LIBRARIES, _rows("why its loop depends on data", loops, "loop")]
     parts += ["## Branches, routing and sizes that depend on data\n", _rows("what is converted", others, "what")]
-    parts += ["## Refused, with a located error\n", _rows("why", refused, "why", code=True)]
+    parts += ["## Refused, with a located error\n", _rows("why", refused, "why", code=True), _SLOW]
     parts += [_TAIL + _kept_table()]
     return "\n".join(parts).rstrip() + "\n"
+
+
+_SLOW = """The line search of pytorch-minimize's `bfgs`, `l-bfgs` and `cg` takes minutes to trace: its bracket is one of many
+lists of different kinds of numbers.
+"""
 
 
 def _models() -> str:
