@@ -62,8 +62,8 @@ def page(versions: str) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-_SLOW = """The line search of pytorch-minimize's `bfgs`, `l-bfgs` and `cg` takes minutes to trace: its bracket is one of many
-lists of different kinds of numbers.
+_SLOW = """The line search of pytorch-minimize's `bfgs`, `l-bfgs` and `cg` takes minutes to trace: its bracket is one of
+many lists of different kinds of numbers.
 """
 
 
