@@ -52,7 +52,7 @@ def _names(function: gast.AST) -> list[str]:
     mentioned = [node.id for node in nodes if isinstance(node, gast.Name) and node.id in scope.locals]
     given = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     own = dict.fromkeys([*(node.id for node in given if node is not None), *mentioned, *sorted(scope.locals)])
-    return [*own, *sorted(scope.free)]
+    return [*own, *sorted(scope.free - {"locals", "vars"})]
 
 
 __all__ = ["transform"]

@@ -12,6 +12,7 @@ is assumed of the unknown one: the operator itself says at run time whether it f
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -103,6 +104,8 @@ def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
     targets = target[len(target) - fake.dim() :]
     changes = [_becomes(session, size, other) for size, other in zip(fake.shape, targets)]
     if not any(changes):
+        if session.replaying is not None and any(map(functools.partial(_may_become, session), fake.shape, targets)):
+            _require_no_replay(session, args[0], False)
         return None
     sizes = [1 if change else size for change, size in zip(changes, fake.shape)]
     _require_no_replay(session, args[0], False)
@@ -119,6 +122,12 @@ def _becomes(session: Session, size: Any, other: Any) -> bool:
     if session.replaying is not None and not _is_not_one(session, other):
         return False  # a gradient has the sizes of one of the two: they are taken to be equal
     return bool(torch_internals.size_expr(other) != torch_internals.size_expr(size)) and _least(session, other) >= 0
+
+
+def _may_become(session: Session, size: Any, other: Any) -> bool:
+    """Whether only the run knows if a size is 1, and is expanded to another one that is not known."""
+    unknown = isinstance(size, torch.SymInt) and isinstance(other, torch.SymInt) and _may_be_one(session, size)
+    return unknown and bool(torch_internals.size_expr(other) != torch_internals.size_expr(size))
 
 
 def _require_no_replay(session: Session, tensor: torch.Tensor, dense: bool) -> None:
