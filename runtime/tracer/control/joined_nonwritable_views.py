@@ -63,6 +63,7 @@ def _at_end(session: Session, path: Path, info: TensorInfo) -> dict[Key | None, 
 def _put(session: Session, info: TensorInfo, key: Key | None, found: _Conditions) -> None:
     if key is None:
         session.graph.bare[info] = session.graph.bare.get(info, NEVER) | found.when
+        session.graph.bare_in.setdefault(info, session.scope)
     else:
         info.fixed += (FixedView(info.storage.value, *key, *found.parts),)
 

@@ -38,6 +38,8 @@ class Graph(SessionPart):
     bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = state(ITEMS, weakref.WeakKeyDictionary)
     """For a view that was made where its memory had no history: when that is so where the trace stands. Until it is
     read PyTorch takes it for a leaf."""
+    bare_in: weakref.WeakKeyDictionary[TensorInfo, Any] = state(ITEMS, weakref.WeakKeyDictionary)
+    """For such views the scope of the Block in which that was noted first: those of closed Blocks are gone."""
     gradients_asked: int = state(VALUE, 0)
     """How often a gradient was asked for."""
     grad_switches: int = state(VALUE, 0)

@@ -47,9 +47,12 @@ def note_history_of_paths(session: Session, tensor: torch.Tensor, without: PathC
     if not info.storage.aliases:
         return
     storages = {root.storage for root in few_roots(info, ())[0]}
+    scopes = set(session.scope.chain())
     for one, other in session.known_with_tensors():
         before = session.graph.bare.get(other, NEVER)
         if before.never or other is info or other.storage not in storages:
+            continue
+        if session.graph.bare_in.get(other) not in scopes:
             continue
         if same_object.may_be_one(session, tensor, one) in ("same", "open"):
             flag = same_object.identical(session, tensor, one)

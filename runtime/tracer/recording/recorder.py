@@ -311,7 +311,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             made.grad_in_some_runs = needs and in_some_runs
             is_bare = session.graph.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
             if not is_bare.never:
-                session.graph.bare[made] = is_bare
+                session.graph.bare[made], session.graph.bare_in[made] = is_bare, session.scope
             certain = (layout_known and all_known) or not _looks_at_layout(func, args, kwargs)
             if itself and certain and session.replaying is None:
                 made.itself, made.steps = session.itself(tensor), info.steps
