@@ -263,6 +263,7 @@ def _trace_once(
                 raised = True
                 ends_in = error if faults.is_torchs(error) else None
             _require_modes(session, modes)
+            session.sizes.collect_of_inputs()
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)

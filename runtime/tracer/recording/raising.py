@@ -56,6 +56,7 @@ def _holds_traced(error: BaseException) -> bool:
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     choices.require_converted(error)
+    session.sizes.collect_of_inputs()
     cls = type(error)
     session.exceptions.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     session.exceptions.raising = error
