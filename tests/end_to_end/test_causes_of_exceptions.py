@@ -82,7 +82,7 @@ def always_while_handling(x):
         raise Far(1)
     except Far as error:
         error.n += 1
-        raise Unfit(2)  # noqa: B904
+        raise Unfit(2)
 
 
 def error_of(call, x):
