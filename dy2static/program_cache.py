@@ -316,11 +316,16 @@ class ProgramCache:
     ) -> tuple[Traced, Dynamic]:
         wanted = {label: dims & asked[label] for label, dims in dynamic.items() if dims & asked.get(label, frozenset())}
         if dynamic == wanted:
-            return trace(arguments, dynamic), dynamic
+            traced = trace(arguments, dynamic)
+            if dynamic and traced.ends_in is not None:  # what torch raises may name the sizes
+                return trace(arguments, {}), {}
+            return traced, dynamic
         with one_call.trying() as trial, contextlib.suppress(Exception):
-            return trace(arguments, dynamic), dynamic  # left open only because they varied: fixed ones may work
+            traced = trace(arguments, dynamic)  # left open only because they varied: fixed ones may work
+            if traced.ends_in is None:
+                return traced, dynamic
         traced = trace(arguments, wanted)
-        if self._shows(trial):
+        if traced.ends_in is None and self._shows(trial):
             self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
         return traced, wanted
 

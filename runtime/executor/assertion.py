@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
-from runtime.ops.assertion import CAUSE
+from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
 
 
 def exception(emitter: Emitter, name: str) -> str:
@@ -80,20 +80,28 @@ def _held(emitter: Emitter, op: Operator, place: str, operand: object) -> str:
     return emitter.bind(ast.literal_eval(described) if is_bytes else Shown(text, described), "o")
 
 
+def _made(emitter: Emitter, kind: str, args: Sequence[str], fields: Mapping[str, str]) -> str:
+    """The expression for an exception of the class of that name."""
+    name = exception(emitter, kind)
+    cls = emitter.namespace[name]
+    if isinstance(cls, type) and (fields or cls.__module__ != "builtins"):
+        given = f"**{{{', '.join(f'{key!r}: {value}' for key, value in fields.items())}}}"
+        return f"{emitter.bind(rebuilt, 'f')}({', '.join([name, *args, given])})"
+    return f"{name}({', '.join(args)})"
+
+
 def emit_raise(emitter: Emitter, op: Operator) -> None:
     """``raise ValueError(a, b)``, with the attributes that the user's code gave the exception."""
-    name = exception(emitter, op.attrs["exception"])
     args = [_held(emitter, op, str(position), arg) for position, arg in enumerate(op.args)]
-    cls = emitter.namespace[name]
-    kept = {key: value for key, value in op.kwargs.items() if key != CAUSE}
-    if isinstance(cls, type) and (kept or cls.__module__ != "builtins"):
-        fields = f"**{{{', '.join(f'{key!r}: {_held(emitter, op, key, value)}' for key, value in kept.items())}}}"
-        made = f"{emitter.bind(rebuilt, 'f')}({', '.join([name, *args, fields])})"
-    else:
-        made = f"{name}({', '.join(args)})"
+    kept = {key: value for key, value in op.kwargs.items() if key not in (CAUSE, CAUSE_FIELDS)}
+    fields = {key: _held(emitter, op, key, value) for key, value in kept.items()}
+    made = _made(emitter, op.attrs["exception"], args, fields)
     cause = op.kwargs.get(CAUSE)
     if isinstance(cause, (list, tuple)):
-        first = exception(emitter, str(cause[0]))
-        emitter.line(f"raise {made} from {first}({', '.join(map(emitter.operand, cause[1:]))})")
+        of_cause = op.kwargs.get(CAUSE_FIELDS)
+        named = of_cause.items() if isinstance(of_cause, Mapping) else ()
+        behind = {str(key): emitter.operand(value) for key, value in named}
+        first = _made(emitter, str(cause[0]), list(map(emitter.operand, cause[1:])), behind)
+        emitter.line(f"raise {made} from {first}")
     else:
         emitter.line(f"raise {made} from None" if op.attrs.get("suppress") else f"raise {made}")

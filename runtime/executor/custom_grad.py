@@ -46,7 +46,8 @@ class CustomGrad(torch.autograd.Function):
         ctx.record = record
         ctx.residuals = len(values) - count
         ctx.set_materialize_grads(materialize)
-        ctx.mark_non_differentiable(*(values[index] for index in hidden))
+        without = [values[index] for index in hidden]  # numbers among them
+        ctx.mark_non_differentiable(*(value for value in without if isinstance(value, torch.Tensor)))
         return values[:count]
 
     @staticmethod

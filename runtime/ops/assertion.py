@@ -7,10 +7,11 @@ An exception is a builtin by its name, or the user's own by module and name (``"
 has as keywords are attributes that it gets. An object among them that is no constant of Programs is one that the caller
 knows by name; a file has its two texts, ``repr`` where it stands and ``str`` beside the name:
 
-``raise X from Y`` has the class and arguments of Y beside; ``suppress``: whether a context is not to be shown, as after
-``from None``. The context itself, what was being handled, is not kept.
+``raise X from Y`` has the class and arguments of Y beside, and its attributes if it has any; ``suppress``: whether a
+context is not to be shown, as after ``from None``. The context itself, what was being handled, is not kept.
 
     raise("no convergence", __cause__=["KeyError", "tol"]) attrs {exception: "ValueError", suppress: True}
+    raise("stuck", __cause__=["solver.Far", 3], __cause_fields__={"n": 3}) attrs {exception: "ValueError"}
     raise("<Color.RED: 1>") attrs {exception: "KeyError", objects: {"0": ["object 1 paint.Color", "Color.RED"]}}
 """
 
@@ -26,6 +27,8 @@ from runtime.ops.arity import check_args, check_attrs, check_blocks, check_no_kw
 
 CAUSE = "__cause__"
 """The keyword with what an exception was raised from."""
+CAUSE_FIELDS = "__cause_fields__"
+"""The keyword with the attributes of that."""
 
 
 def exception_class(name: str) -> type[BaseException]:
@@ -67,6 +70,8 @@ def _verify_raise(op: Operator, fail: Fail) -> None:
     cause = op.kwargs.get(CAUSE)
     if CAUSE in op.kwargs and not (isinstance(cause, (list, tuple)) and cause and type(cause[0]) is str):
         fail("kwargs", "the cause of an exception is a list of the name of its class and its arguments")
+    if CAUSE_FIELDS in op.kwargs and not (isinstance(op.kwargs[CAUSE_FIELDS], dict) and CAUSE in op.kwargs):
+        fail("kwargs", "the attributes of the cause of an exception are a dict beside the cause")
     for place, found in op.attrs.get("objects", {}).items():
         there = op.kwargs[place] if place in op.kwargs else dict(zip(map(str, range(len(op.args))), op.args)).get(place)
         texts = found if isinstance(found, (list, tuple)) else ()

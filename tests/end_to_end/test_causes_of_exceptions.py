@@ -7,10 +7,19 @@ import torch
 
 import dy2static
 from dy2static import to_static
+from tests.oracle import same
 
 
 class Unfit(ValueError):
     """A user's own."""
+
+
+class Far(Exception):
+    """One whose arguments are not those of its initialiser."""
+
+    def __init__(self, n, t=None):
+        super().__init__("far", n)
+        self.n, self.t = n, t
 
 
 def from_another(x):
@@ -45,6 +54,37 @@ def in_a_loop(x):
     return x
 
 
+def from_one_with_attributes(x):
+    if x.sum() > 0:
+        raise ValueError(2) from Far(3, [x.sum().item(), "text"])
+    return x
+
+
+def from_what_is_handled(x):
+    try:
+        if x.sum() > 0:
+            raise Far(1)
+    except Far as error:
+        raise Unfit(2) from error
+    return x
+
+
+def always_from_one_with_attributes(x):
+    raise ValueError(2) from Far(3)
+
+
+def always_from_what_holds_a_tensor(x):
+    raise ValueError(2) from Far(3, x * 2)
+
+
+def always_while_handling(x):
+    try:
+        raise Far(1)
+    except Far as error:
+        error.n += 1
+        raise Unfit(2)
+
+
 def error_of(call, x):
     try:
         call(x)
@@ -55,7 +95,9 @@ def error_of(call, x):
 
 @pytest.mark.parametrize("needed", [True, False])
 @pytest.mark.parametrize("road", ["live", "loaded"])
-@pytest.mark.parametrize("f", [from_another, from_a_number, from_none, plain, in_a_loop])
+@pytest.mark.parametrize("f", [
+    from_another, from_a_number, from_none, plain, in_a_loop, from_one_with_attributes, from_what_is_handled,
+])
 def test_causes(f, road, needed, tmp_path):
     call = to_static(f)
     if road == "loaded":
@@ -73,3 +115,13 @@ def test_causes(f, road, needed, tmp_path):
             assert mine.__cause__ is None
         elif road == "live" or type(theirs.__cause__).__module__ == "builtins":
             assert type(mine.__cause__) is type(theirs.__cause__) and mine.__cause__.args == theirs.__cause__.args
+            assert vars(mine.__cause__) == vars(theirs.__cause__) and str(mine.__cause__) == str(theirs.__cause__)
+
+
+@pytest.mark.parametrize("name", ["__cause__", "__context__"])
+@pytest.mark.parametrize("f", [always_from_one_with_attributes, always_while_handling, always_from_what_holds_a_tensor])
+def test_causes_of_what_is_always_raised(f, name):
+    mine, theirs = (getattr(error_of(one, torch.ones(3)), name) for one in (to_static(f), f))
+    assert type(mine) is type(theirs)
+    if theirs is not None:
+        same((mine.args, vars(mine)), (theirs.args, vars(theirs)))

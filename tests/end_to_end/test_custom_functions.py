@@ -545,3 +545,46 @@ def test_what_the_class_before_does(function: Any, decides: bool) -> None:
             found += [y.detach(), x.grad]
     for a, b in zip(found[:4], found[4:]):
         torch.testing.assert_close(a, b)
+
+
+class ByFlag(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        out = a + b * 0.5
+        ctx.save_for_backward(a, b)
+        ctx.flag = bool((b > 0).any())
+        if (b > 0).any():
+            out = out * 2
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return (g * b, g * 2) if ctx.flag else (g, g * torch.tanh(a))
+
+
+class ByGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        if g.sum() > 0:
+            return g, g * b
+        return g * a, g
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_numbers_kept_beside_a_gradient_asked_for_inside(read):
+    def f(x, y):
+        p, q = x * 0.5, y * 2
+        t = q.detach().requires_grad_()
+        (g,) = torch.autograd.grad(ByGradient.apply(t, p).sum(), t)
+        h = ByFlag.apply(q, p)
+        return (p, q, g, h) if read else (p, q)
+
+    given = [[torch.tensor([1.0, 2.0]) * sign, torch.tensor([0.5, 3.0]) * sign] for sign in (1, -1)]
+    check(f, *given, *[[one.clone().requires_grad_() for one in call] for call in given])

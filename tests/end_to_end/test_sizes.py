@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec, RetraceWarning, to_static
-from tests.oracle import check, check_saved, same
+from tests.oracle import check, check_saved, hold, run, same
 
 
 def count_up(x):
@@ -303,3 +303,40 @@ def test_sizes_of_numbers_that_only_the_run_knows(function, needs, tmp_path):
     static = check(function, *calls, paths=("program",))
     if static.programs and not needs and function not in SUMS[12:16]:
         check_saved(function, static, tmp_path / "f", *calls, paths=("program",))
+
+
+class Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x) * 2
+
+
+@pytest.mark.parametrize("spec", [None, [InputSpec([None, 3])]])
+def test_sizes_that_torchs_python_refuses(spec):
+    """The Program that raises is for these sizes, and its message names them."""
+    torch.manual_seed(0)
+    layer, eager = to_static(Normed(), input_spec=spec), Normed()
+    for number, size in enumerate((3, 8, 1, 5, 1, 7)):
+        x = torch.randn(size, 3)
+        expected, got = run(eager, [x], number), run(layer, [x], number)
+        assert (expected.error is not None) == (size == 1)
+        hold(got, expected, f"call {number}")
+
+
+def refused_or_doubled(x):
+    try:
+        return torch.nn.functional.batch_norm(x, None, None, training=True) * 2
+    except ValueError:
+        return x
+
+
+@pytest.mark.parametrize("spec", [None, [InputSpec([None, 3])]])
+def test_sizes_that_torchs_python_refuses_and_a_handler_takes(spec):
+    """The Program in which the handler runs is for these sizes."""
+    static = to_static(refused_or_doubled, input_spec=spec)
+    for size in (3, 8, 1, 5, 1, 7):
+        x = torch.arange(3.0 * size).reshape(size, 3)
+        same(static(x), refused_or_doubled(x), tolerance=1e-6)

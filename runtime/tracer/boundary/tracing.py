@@ -37,7 +37,7 @@ from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, Retaining
-from runtime.tracer.recording.raising import must_run, stage_raise
+from runtime.tracer.recording.raising import chain, must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, open_lists, open_values, structure
@@ -256,13 +256,15 @@ def _trace_once(
                     raise
                 faults.require_users(session, error)
                 if not must_run(session, error):
-                    session.journal.keep(error)
+                    for one in chain(error):
+                        session.journal.keep(one)
                     ended = True
                     raise
                 stage_raise(session, error)
                 raised = True
                 ends_in = error if faults.is_torchs(error) else None
             _require_modes(session, modes)
+            session.sizes.collect_of_inputs()
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)

@@ -318,6 +318,13 @@ class Sizes:
                 if isinstance(expr, sympy.Ne):
                     self._positive(expr.lhs - expr.rhs)
 
+    def collect_of_inputs(self) -> None:
+        """Turn what torch's Python assumed of inputs' sizes into assumes, though no Operator came after it."""
+        for expr in self._facts() - self._asserts_seen:
+            if expr.free_symbols and expr.free_symbols <= self._inputs.keys() and not self._trivial(expr):
+                self._asserts_seen.add(expr)
+                self.assume(expr)
+
     def _positive(self, expr: Any) -> None:
         """Of a size that is not 0, note that it is 1 at least: the ranges that torch keeps have no holes, and where a
         later fact leaves the 0 alone, what was divided by that size is a division by zero while this is traced."""

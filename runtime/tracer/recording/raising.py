@@ -12,7 +12,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand
-from runtime.ops.assertion import CAUSE
+from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.unasked import module_name
@@ -29,15 +29,34 @@ def must_run(session: Session, error: BaseException) -> bool:
     a Program that always raises is what is wanted."""
     if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
         return False
-    if session.call.ahead.raising or any(map(structure.has_traced, (*error.args, *vars(error).values()))):
+    if session.call.ahead.raising or _holds_traced(error):
+        return True
+    if error.__cause__ is not None and _holds_traced(error.__cause__):
         return True
     ops = list(session.program.block.walk())
     return any(has_effect(op) for op in ops)
 
 
+def chain(error: BaseException) -> list[BaseException]:
+    """An exception and those it was raised from or while handling, without those with values that only a run knows."""
+    found: dict[int, BaseException] = {}
+    todo: list[BaseException | None] = [error]
+    while todo:
+        one = todo.pop()
+        if one is not None and id(one) not in found and not _holds_traced(one):
+            found[id(one)] = one
+            todo += [one.__cause__, one.__context__]
+    return list(found.values())
+
+
+def _holds_traced(error: BaseException) -> bool:
+    return any(map(structure.has_traced, (*error.args, *vars(error).values())))
+
+
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     choices.require_converted(error)
+    session.sizes.collect_of_inputs()
     cls = type(error)
     session.exceptions.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     session.exceptions.raising = error
@@ -66,7 +85,7 @@ def _emit_raise(session: Session, error: BaseException) -> None:
         "raise",
         [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
         {**{key: _argument(session, value, key, objects) for key, value in vars(error).items()},
-         **({} if error.__cause__ is None else {CAUSE: _cause(session, error.__cause__)})},
+         **({} if error.__cause__ is None else _cause(session, error.__cause__))},
         attrs={
             "exception": _name(cls),
             **({"suppress": True} if error.__suppress_context__ else {}),
@@ -80,10 +99,17 @@ def _name(cls: type) -> str:
     return cls.__name__ if module_name(cls) == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _cause(session: Session, error: BaseException) -> Operand:
-    """What another exception was raised from: its class, and its arguments."""
+def _cause(session: Session, error: BaseException) -> dict[str, Operand]:
+    """What another exception was raised from: its class and its arguments, and its attributes."""
+
+    def kept(value: Any) -> Operand:
+        return _shown(session, value) if _plain(value) else _text(repr, value)
+
     session.exceptions.raised_types[_name(type(error))] = type(error)
-    return [_name(type(error)), *(_shown(session, arg) if _plain(arg) else _text(repr, arg) for arg in error.args)]
+    found: dict[str, Operand] = {CAUSE: [_name(type(error)), *map(kept, error.args)]}
+    if vars(error):
+        found[CAUSE_FIELDS] = {name: kept(value) for name, value in vars(error).items()}
+    return found
 
 
 def _argument(session: Session, value: Any, place: str, objects: dict[str, Operand]) -> Operand:
