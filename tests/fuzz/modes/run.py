@@ -21,14 +21,18 @@ from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
 from tests.fuzz.modes.changes import Changes
+from tests.fuzz.modes.changing_state import ChangingState
 from tests.fuzz.modes.checkpoints import Checkpoints
 from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
 from tests.fuzz.modes.deques import Deques
 from tests.fuzz.modes.dict_set_changes import DictSetChanges
+from tests.fuzz.modes.exceptions import Exceptions
+from tests.fuzz.modes.functions import Functions
 from tests.fuzz.modes.handed_on import HandedOn
 from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
+from tests.fuzz.modes.inner_gradients import InnerGradients
 from tests.fuzz.modes.items import Items
 from tests.fuzz.modes.logs import Logs
 from tests.fuzz.modes.metadata import Metadata
@@ -48,14 +52,18 @@ MODES: dict[str, type[Mode]] = {
     "autocast": Autocast,
     "cached": CachedHelpers,
     "changes": Changes,
+    "changing_state": ChangingState,
     "checkpoints": Checkpoints,
     "chosen_keys": ChosenKeys,
     "dependent": DependentResults,
     "deques": Deques,
     "dict_set_changes": DictSetChanges,
+    "exceptions": Exceptions,
+    "functions": Functions,
     "handed_on": HandedOn,
     "hybrid": Hybrid,
     "identity": Identity,
+    "inner_gradients": InnerGradients,
     "items": Items,
     "logs": Logs,
     "metadata": Metadata,

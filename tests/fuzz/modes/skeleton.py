@@ -21,6 +21,8 @@ class Mode(ABC):
     names: Sequence[str] = ("p", "q", "r")
     contexts: Sequence[str] = ()
     """Headers of ``with`` statements that blocks may stand in."""
+    margin = "    "
+    """What the statements of the function stand behind."""
     depth = 2
     refusals = frozenset[str]()
     """Codes that a program may be refused with, besides those of every generator."""
@@ -42,14 +44,14 @@ class Mode(ABC):
 
     def source(self) -> str:
         """The program's text."""
-        return self.head + "\n".join(self.block(self.depth, "    ", False)) + "\n" + self.tail
+        return self.head + "\n".join(self.block(self.depth, self.margin, False)) + "\n" + self.tail
 
     def block(self, depth: int, pad: str, in_loop: bool) -> list[str]:
         """Some statements; ``depth`` more may be nested in each."""
         lines: list[str] = []
         before = self.inside
         for _ in range(self.rng.randint(1, 3 + depth)):
-            self.inside = pad != "    "
+            self.inside = pad != self.margin
             if depth > 0 and self.rng.random() < 0.35:
                 lines += self.nested(depth - 1, pad, in_loop)
             elif self.rng.random() < 0.06 and (in_loop or self.free or not self.stays):
