@@ -343,7 +343,15 @@ class Runner:
                 program, limits = lower_gradients(self.program, arguments)
         except _NO_PROGRAM:
             return None, []
+        if _spoiled(program) > _spoiled(self.program):  # a kernel of many parts may write what it does not read again
+            return None, []
         return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched), limits
+
+
+def _spoiled(program: Program) -> int:
+    """How many Operators raise that a write has spoiled a backward."""
+    raises = (op for op in program.block.walk() if op.name == "raise")
+    return sum(isinstance(op.args[0], str) and _ON_A_PATH[0] in op.args[0] for op in raises if op.args)
 
 
 def _is_straight(program: Program) -> bool:

@@ -56,12 +56,17 @@ def of(session: Session, source: TensorInfo, step: RecordedStep, needs: bool) ->
     return _made(source, source.storage.value, output, needs and not off, several, several or off)
 
 
-def alone(step: RecordedStep, outputs: Sequence[Any]) -> RecordedStep:
+_UNSAFE = frozenset(f"aten.unsafe_{name}" for name in ("chunk.default", "split.Tensor", "split_with_sizes.default"))
+
+
+def alone(step: RecordedStep, outputs: Sequence[Any], replaying: bool = False) -> RecordedStep:
     """The step that gives one of several views by itself, as far as sizes are known: PyTorch lets that be written.
 
-    What a Program writes through a view it replays; whether the user may is asked before.
+    What a Program writes through a view it replays; whether the user may is asked before. ``replaying``: what autograd
+    takes for no view is one, too: the Program that is recorded may be differentiated again, memory and all (a GRU's
+    cell writes the parts of one product).
     """
-    if step.name not in _SEVERAL:
+    if step.name not in _SEVERAL and not (replaying and step.name in _UNSAFE):
         return step
     position = 1 if step.name == "aten.unbind.int" else 2
     dim = step.args[position] if len(step.args) > position else dict(step.kwargs).get("dim", 0)

@@ -306,7 +306,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 session.location() if name == "aten.detach.default" else None,
                 session.graph.detaching == "data",
             )
-            steps = compose(info.steps, (nonwritable_views.alone(step, flat),))
+            steps = compose(info.steps, (nonwritable_views.alone(step, flat, session.replaying is not None),))
             made = TensorInfo(info.storage, steps, needs, layout_known)
             made.grad_in_some_runs = needs and in_some_runs
             is_bare = session.graph.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)

@@ -49,8 +49,8 @@ CELLS = {
 }  # fmt: skip
 
 
-def result_of(module: Any, x: torch.Tensor) -> torch.Tensor:
-    made = module(x)
+def result_of(module: Any, given: Any) -> torch.Tensor:
+    made = module(*given) if isinstance(given, tuple) else module(given)
     return made[0] if isinstance(made, tuple) else made
 
 
@@ -152,3 +152,35 @@ def test_every_composite(name: str, function: Any) -> None:
             same(got, expected, tolerance=1e-4)
     if not tried:
         pytest.skip("eager has no gradient for arguments of several sizes")
+
+
+def _second(module: Any, x: torch.Tensor, h: torch.Tensor, of: str, by: str) -> Any:
+    given = {"x": x, "h": h}
+    state = (h, h * 0.5) if isinstance(module, nn.LSTMCell) else h
+    (first,) = torch.autograd.grad(result_of(module, (x, state)).tanh().sum(), given[of], create_graph=True)
+    return torch.autograd.grad(first.square().sum(), given[by])[0]
+
+
+def _after_another(module: Any, x: torch.Tensor, h: torch.Tensor, of: str, by: str) -> Any:
+    t = h * 1.0
+    (t * t).sum().backward(retain_graph=True)
+    state = (t, t * 0.5) if isinstance(module, nn.LSTMCell) else t
+    return torch.autograd.grad(result_of(module, (x, state)).sum(), t)[0]
+
+
+@pytest.mark.parametrize("function", [_second, _after_another], ids=lambda one: one.__name__.strip("_"))
+@pytest.mark.parametrize("of,by", ["xx", "xh", "hx", "hh"])
+@pytest.mark.parametrize("kind", [nn.GRUCell, nn.LSTMCell, nn.RNNCell], ids=lambda one: one.__name__)
+def test_cells_that_are_differentiated_twice(kind: Any, of: str, by: str, function: Any) -> None:
+    """A cell writes the parts of one product in place: what it is taken apart into has derivatives that see the writes.
+    """
+    torch.manual_seed(0)
+    module = kind(3, 4)
+    called = to_static(lambda x, h: function(module, x, h, of, by))
+    for rows in (2, 3, 1):
+        generator = torch.Generator().manual_seed(rows)
+        given = [torch.randn(rows, size, generator=generator) for size in (3, 4)]
+        got, expected = (
+            call(*[one.clone().requires_grad_() for one in given])
+            for call in (called, lambda x, h: function(module, x, h, of, by)))
+        same(got, expected, tolerance=1e-5)
