@@ -125,7 +125,7 @@ def asks_for_variables(call: gast.AST) -> bool:
 
 def variables_written_out(function: gast.AST) -> bool:
     """Whether ``locals()`` in a function can be given as a new dict: it stands there once, as Python before 3.13 gives
-    the same one each time, and in no comprehension, which has variables of its own.
+    the same one each time, in no comprehension, which has variables of its own, and beside no ``super()``.
 
     >>> [variables_written_out(gast.parse(f"def f(x):\\n {text}").body[0]) for text in (
     ...     "return locals()", "return [locals() for i in x]", "return locals(), locals()", "yield locals()")]
@@ -135,6 +135,9 @@ def variables_written_out(function: gast.AST) -> bool:
         return False
     inside = [part for node in function_nodes(function) if isinstance(node, _COMPREHENSIONS) for part in _inner(node)]
     own = scope_of(function).locals
+    named = {node.id for node in function_nodes(function) if isinstance(node, gast.Name)}
+    if not named.isdisjoint(("super", "__class__")):  # its class is one of the variables, too
+        return False
     found = [node for node in function_nodes(function) if asks_for_variables(node) and node.func.id not in own]
     return len(found) == 1 and not any(found[0] is part for part in inside)
 

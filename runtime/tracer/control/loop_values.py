@@ -87,6 +87,8 @@ class LoopValues:
         """Whether gradients of the next iteration surely reach the leaves that those of this one were taken to reach by
         what was before the loop."""
         session = self.session
+        if path.ended:  # there is no next iteration
+            return True
         ends = {id(value): end for value, end in zip(self.inner, self.outs)}
         with path.inside(session):
             for carried, before in path.scope.taken_alike:

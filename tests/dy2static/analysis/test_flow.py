@@ -81,6 +81,7 @@ def test_convertible(text: str, expected: bool) -> None:
         ("vars(), locals()", "looks at its variables"),
         ("[vars() for i in x]", "vars()"),
         ("[i for i in vars()]", ""),
+        ("super().f(); locals()", "locals()"),
         ("yield locals()", "locals()"),
         ("vars(x)", ""),
         ("dir()", "dir()"),
