@@ -97,7 +97,7 @@ class Forward:
         self.tapes.append(tape)
         replaying = self.session.replaying
         assert replaying is not None
-        inherited = replaying.checkpoint
+        inherited, mode = replaying.checkpoint, replaying.grad_mode
         for op in block.ops:
             replaying.checkpoint = inherited or int(op.attrs.get("checkpoint", 0))
             if replaying.lowering:
@@ -126,7 +126,7 @@ class Forward:
             if idle != self._idle:
                 self.close()
                 self._idle = idle
-        replaying.checkpoint = inherited
+        replaying.checkpoint, replaying.grad_mode = inherited, mode
         self.close()
         self.tapes.pop()
         return tape

@@ -14,6 +14,7 @@ import torch
 from runtime.autodiff import replay
 from runtime.autodiff.assumed import Assumed
 from runtime.autodiff.failures import NotDifferentiable
+from runtime.autodiff.memory_reads import of_memory, shown
 from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.definition import definition_of
@@ -27,14 +28,20 @@ def targets(program: Program) -> list[Operator]:
     return [op for op in program.block.walk() if op.name == "gradients"]
 
 
-def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> tuple[Program, list[Assumed]]:
+def lower_gradients(
+    program: Program, arguments: Sequence[torch.Tensor], skip: Sequence[int] = ()
+) -> tuple[Program, list[Assumed]]:
     """The Program with its ``gradients`` written out, and what that assumes of the sizes of arguments.
 
-    ``arguments`` have the metadata of its inputs and parameters.
+    ``arguments`` have the metadata of its inputs and parameters; the results at ``skip`` are rebuilt elsewhere.
 
     Raises:
         NotDifferentiable: One of them can only be computed by torch's autograd at run time.
     """
+    if of_memory(program):
+        raise NotDifferentiable("as_strided of what a branch or loop may give")
+    if shown(program, skip):
+        raise NotDifferentiable("a result that may be a view on a path")
     limits: list[Assumed] = []
     while found := targets(program):
         inside = set(_inside_functions(program))

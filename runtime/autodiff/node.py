@@ -340,7 +340,7 @@ class Runner:
             return None, []
         try:
             with torch_internals.undisturbed():
-                program, limits = lower_gradients(self.program, arguments)
+                program, limits = lower_gradients(self.program, arguments, self.skip)
         except _NO_PROGRAM:
             return None, []
         if _spoiled(program) > _spoiled(self.program):  # a kernel of many parts may write what it does not read again
