@@ -6,7 +6,7 @@ backward: residuals, result gradients  -> gradients of inputs and parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -128,6 +128,8 @@ def derive(
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
         if any(forward.is_active(var) for var in overwritten(program)):
             raise NotDifferentiable("a result that was written where autograd did not see it")
+        if any(forward.is_active(var) for var in _held_by_exceptions(program)):
+            raise NotDifferentiable("a tensor with a history that an exception holds")
         yields: list[Operand] = [
             forward.result(o) for o in program.block.yields
         ]
@@ -270,6 +272,16 @@ def _stage(
         scope.block.yields.extend(backward.read(grads[old]) for old in read)
         session.autocast = before
     return _Recorded(scope.block, given, grad_args, wanted, read, unsure)
+
+
+def _held_by_exceptions(program: Program) -> Iterator[Variable]:
+    """The tensors that exceptions carry out of the Program: a node that raises gives nothing a history."""
+    makers = {out: op for op in program.block.walk() for out in op.outputs}
+    for op in program.block.walk():
+        for var in op.inputs if op.name == "raise" else ():
+            if isinstance(var.type, TensorType):
+                maker = makers.get(var)
+                yield maker.inputs[0] if maker is not None and maker.name == "grad.named" else var
 
 
 def _is_straight(forward: Forward, tape: Tape, given: list[Variable]) -> bool:

@@ -173,7 +173,9 @@ def history(tensor: Tensor) -> str:
 
 
 def named(tensor: Tensor, name: str, needed: bool) -> Tensor:
-    """The tensor for its text, which names the node of autograd's graph that eager has."""
+    """The tensor for its text, which names the node of autograd's graph that eager has; itself if it has that node."""
+    if needed and tensor.requires_grad and torch_internals.node_name(tensor) == name:
+        return tensor
     if name == torch_internals.PARAMETER:
         return torch.nn.Parameter(tensor.detach(), needed)
     if needed:
