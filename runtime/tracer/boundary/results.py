@@ -24,12 +24,13 @@ from runtime.ir.tree import Leaf, Record
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, hung
+from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, python_kind
-from runtime.tracer.recording import backward, gradients, leaf_gradients, nonwritable_views
+from runtime.tracer.recording import gradients, leaf_gradients, nonwritable_views, used_up
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
 from runtime.tracer.values.heaps import Heap
@@ -166,12 +167,15 @@ class Outputs:
         info = session.info(value)
         nonwritable_views.require_returnable(session, info)
         cached_results.require_none(session, info, "leaves the function")
-        gone = info.storage.origin is None and gradients.is_used_up(session, value)
         origin = info.storage.origin
         own = session.inputs.own_variable(value)
-        var = backward.without_graph(session, value) if gone else session.read(value)
-        if own is None and origin is None and not gone and info.storage.aliases:
+        asked = origin is None and session.graph.used_up
+        gone = NEVER if not asked else used_up.met_when(session, value, gradients.leaves(session))
+        var = session.read(value)
+        if own is None and origin is None and not gone.always and info.storage.aliases:
             var = aliases.of_roots(session, info, var, session.type_of(session.fake(value)))
+        if not gone.never:
+            var = used_up.returned(session, value, var, gone, gradients.leaves(session))
         leaf = self.leaf(var)
         if own is None and origin is None:
             self._require_no_start(value, info)

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Location, Operator
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.conditions import PathCondition
+from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted, others, own_references
@@ -82,8 +82,8 @@ class Path:
     result: Any = None
     bare: dict[TensorInfo, PathCondition] = field(default_factory=dict)
     """When views that were there before have no history at its end (see ``Graph.bare``)."""
-    used_up: dict[Operator, Location | None] = field(default_factory=dict)
-    """Operators that gradients were taken through at its end (see ``Graph.used_up``)."""
+    used_up: tuple[UsedUp, ...] = ()
+    """The gradients that have used up graphs at its end (see ``Graph.used_up``)."""
     leaf_changes: list[LeafChange] = field(default_factory=list)
     """Tensors older than the path whose ``requires_grad`` it set."""
     contents: dict[Place, Any] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def trace_path(
     modes = torch_internals.ambient_modes()
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
     used_up, changes, start = session.graph.used_up, session.graph.leaf_changes, session.graph.path_start
-    session.graph.used_up, session.graph.leaf_changes = dict(used_up), {}
+    session.graph.leaf_changes = {}
     session.graph.path_start = session.origins.number()
     session.journal.open()
     session.constructs.pictures.append(reachable)

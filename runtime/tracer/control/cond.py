@@ -74,7 +74,6 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             session.containers.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
             held_by_path.append(session.containers.held_in_lists)
-    session.graph.used_up = {op: place for path in paths for op, place in path.used_up.items()}
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     both = (held_before, *held_by_path)

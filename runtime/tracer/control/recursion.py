@@ -9,7 +9,7 @@ before: which of them a result can be is a part of the same fixed point, and a w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -22,6 +22,7 @@ from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.control.given_tensors import GivenTensors, leaves
 from runtime.tracer.control.join import outside
 from runtime.tracer.control.slots import Slot, held, same_items
+from runtime.tracer.memory.conditions import ALWAYS
 from runtime.tracer.memory.storage_table import Storage, note_overlap, note_unknown_alias
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staging import NoNames
@@ -329,7 +330,9 @@ class Recursion:
             PathEnds: It gives nothing: every path of the body raises.
         """
         session, path = self.session, self.path
-        session.graph.used_up = {**session.graph.used_up, **path.used_up}
+        before = session.graph.used_up
+        new = (replace(used, when=ALWAYS, taken={}) for used in path.used_up if used not in before)
+        session.graph.used_up = (*before, *new)
         block = path.scope.block
         if self.results is None:  # every path raises
             self.results = structure.Known(None)

@@ -14,6 +14,7 @@ from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variab
 from runtime.tracer.control.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.cond import truth
 from runtime.tracer.control.joined_nonwritable_views import LoopViews
+from runtime.tracer.control.joined_used_up import LoopUsedUp
 from runtime.tracer.control.loop_aliases import LoopAliases
 from runtime.tracer.control.loop_values import LoopValues
 from runtime.tracer.control.memory_parts import LoopMemory
@@ -93,7 +94,7 @@ def _settle(
 
 
 PARTS: tuple[Callable[[Session], LoopPart], ...] = (
-    LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews()
+    LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews(), lambda session: LoopUsedUp()
 )  # fmt: skip
 """What takes part in every loop besides values (see ``parts``)."""
 
@@ -218,7 +219,6 @@ class _Attempt:
             carried += carrier.carried()
         types, hints = [type_ for type_, _ in carried], [hint for _, hint in carried]
         yields = [UNDEF] * len(types) if path.ended else self._yields()
-        session.graph.used_up = {**session.graph.used_up, **path.used_up}
         body = path.scope.block
         body.args.insert(0, session.new_variable(types[0], "", path.scope))
         body.yields.extend(yields)

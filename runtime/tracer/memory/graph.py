@@ -14,7 +14,21 @@ if TYPE_CHECKING:
     import torch
 
     from runtime.tracer.memory.conditions import PathCondition
+    from runtime.tracer.recording.gradient_sources import Taken
     from runtime.tracer.recording.leaf_changes import LeafChanges
+
+
+@dataclass(frozen=True, eq=False)
+class UsedUp:
+    """A gradient that did not retain the graph."""
+
+    ops: frozenset[Operator]
+    """The Operators that it was taken through."""
+    where: Location | None
+    when: PathCondition
+    """On which paths it was asked for."""
+    taken: Taken
+    """The paths that led there, of branches that are over."""
 
 
 @dataclass(eq=False)
@@ -25,8 +39,8 @@ class Graph(SessionPart):
     """What stands for the ``.grad`` of tensors, by identity (see ``recording/leaf_gradients``)."""
     retaining: dict[int, Any] = state(ITEMS, dict)  # likewise
     """By identity of tensors: what stands for those on which ``retain_grad()`` was called (``leaf_gradients``)."""
-    used_up: dict[Operator, Location | None] = state(ITEMS, dict)
-    """Operators through which a gradient was taken that did not retain the graph, and where."""
+    used_up: tuple[UsedUp, ...] = state(VALUE, ())
+    """The gradients that were asked for and did not retain the graph."""
     leaf_changes: LeafChanges = state(ITEMS, dict)
     """Tensors older than the path that the trace is on, whose ``requires_grad`` it set (``recording/leaf_changes``)."""
     path_start: int = state(VALUE, 0)
@@ -52,4 +66,4 @@ class Graph(SessionPart):
     """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
 
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "UsedUp"]

@@ -12,12 +12,10 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Variable
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.recording import gradients, leaf_gradients
-from runtime.tracer.recording.gradient_paths import reached
-from runtime.tracer.recording.raising import raise_where, stage_raise
+from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
 
 
@@ -79,29 +77,4 @@ def _leaves(session: Session) -> list[torch.Tensor]:
     return [tensor for tensor, _ in gradients.leaves(session)]
 
 
-def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
-    """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
-    gradient."""
-    session.inputs.require_decided()
-    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
-    (held,) = session.emit("aten.detach.default", [value], types=[type_])
-    origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
-    met = reached(session, [value], set(origins)).met
-    origins = [one for one in dict.fromkeys(origins) if one in met] or origins[:1]
-    if not origins:  # there must be a way back
-        origins = [*session.emit("grad.leaf", [held], types=[type_])]
-    operands = [held, *origins]
-    types = [one.type for one in operands]
-    with session.open("custom_grad") as forward:
-        forward.block.args = [session.new_variable(one) for one in types]
-        forward.block.yields = list(forward.block.args)  # what leads back is kept for backward
-    with session.open("custom_grad") as back:
-        *kept, _ = back.block.args = [session.new_variable(one) for one in (*types[1:], type_)]
-        stage_raise(session, RuntimeError(gradients.SECOND))
-        zeros = [session.emit("aten.zeros_like.default", [one], types=[one.type])[0] for one in kept]
-        back.block.yields = [None, *zeros]
-    return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
-                        attrs={"n_outputs": 1})[0]  # fmt: skip
-
-
-__all__ = ["backward", "of_tensor", "without_graph"]
+__all__ = ["backward", "of_tensor"]

@@ -9,20 +9,19 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import Location, Operand, Operator, Variable
-from runtime.ir.flow import Kind
+from runtime.ir import Location, Operand, Variable
 from runtime.ir.ports import may_pass, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import leaf_changes, leaf_gradients, nonwritable_views, shared_gradients
+from runtime.tracer.recording import leaf_changes, leaf_gradients, nonwritable_views, shared_gradients, used_up
 from runtime.tracer.recording.gradient_flags import Flag, flags
 from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
-from runtime.tracer.recording.session import Scope, Session
+from runtime.tracer.recording.session import Session
 from runtime.tracer.values.structure import Choice
 
 
@@ -170,7 +169,7 @@ def paths(
     _require_unwritten(session, starts, wanted, now)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
-    _use_up(session, paths, leading, retain_graph)
+    used_up.use(session, [session.read(root) for root, _ in starts], now, paths, leading, retain_graph)
     _note_alike(session, paths, starts, wanted, now)
     return paths
 
@@ -276,64 +275,6 @@ def _require_shown(session: Session, roots: list[Variable], goals: set[Variable]
                 "computed from this tensor in there, or before",
                 hint="Ask for it in the branch or iteration that computes both, or compute the value anew from it.",
                 code="D2S213")
-
-
-def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
-    """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
-    mine = paths.run(leading)
-    for op in mine:
-        if op in session.graph.used_up and not _keeps_nothing(op):
-            raise _second(session, session.graph.used_up[op])
-    loop = _innermost_loop(session)
-    inside = {op for scope in loop for op in scope.block.ops}
-    if loop and not retain_graph and any(
-        op not in inside and op not in paths.earlier and not _keeps_nothing(op) for op in mine
-    ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
-        loop[-1].refused = loop[-1].refused or _second(session, session.location())
-    if not retain_graph:
-        session.graph.used_up.update((op, session.location()) for op in mine)
-
-
-def _second(session: Session, where: Location | None) -> BaseException:
-    at = "" if where is None else f" in line {where.line}"
-    return session.error(
-        f"a gradient is asked for a second time through what the first one{at} has used up: eager raises 'Trying to "
-        "backward through the graph a second time'",
-        hint="Use retain_graph=True the first time.", code="D2S213")
-
-
-SECOND = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
-
-
-def is_used_up(session: Session, tensor: torch.Tensor) -> bool:
-    """Whether a gradient of the tensor would go through what an earlier one has used up."""
-    if not session.graph.used_up or not session.info(tensor).requires_grad:
-        return False
-    through = reached(session, [session.read(tensor)], [session.read(one) for one, _ in leaves(session)]).through
-    return any(op in session.graph.used_up and not _keeps_nothing(op) for op in through)
-
-
-_KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
-    "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
-    "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
-    "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
-
-
-def _innermost_loop(session: Session) -> list[Scope]:
-    """The Blocks that are open from the innermost loop's body on; none outside of loops."""
-    scopes = list(session.scope.chain())
-    loop = next((number for number, scope in enumerate(scopes) if scope.flow.kind is Kind.LOOP), None)
-    return [] if loop is None else scopes[: loop + 1]
-
-
-def _keeps_nothing(op: Operator) -> bool:
-    """Whether autograd keeps no tensor of an Operator for backward."""
-    return op.name.rpartition(".")[0] in _KEEP_NOTHING
 
 
 def emit(

@@ -1,0 +1,165 @@
+"""Graphs that a gradient has used up: what Operators kept for it is gone, unless it retained them.
+
+A second gradient through one is an error in eager. It is an error of the trace where it is certain, and raised in the
+run where some paths ask twice (``control/joined_used_up`` says on which paths a gradient was asked for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import torch
+
+from runtime.ir import Location, Operator, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known
+from runtime.tracer.memory.deferred import joined
+from runtime.tracer.memory.graph import UsedUp
+from runtime.tracer.memory.storage_table import TensorInfo
+from runtime.tracer.recording.gradient_paths import Paths, reached
+from runtime.tracer.recording.gradient_sources import Taken
+from runtime.tracer.recording.raising import raise_where, stage_raise
+from runtime.tracer.recording.session import Scope, Session
+
+Leaves = Collection[tuple[torch.Tensor, TensorInfo]]
+"""Where graphs begin."""
+
+
+def use(
+    session: Session, roots: list[Variable], stops: Collection[Variable], paths: Paths, leading: set[Variable],
+    retain_graph: bool,
+) -> None:
+    """A gradient of ``roots`` was asked for: what Operators kept for it is gone unless the graph is retained.
+
+    ``stops``: where it ends; ``paths``: where it goes, ``leading`` to what was asked for.
+
+    Raises:
+        TraceError: D2S213, an earlier one has used that up.
+    """
+    mine = paths.run(leading)
+    again = NEVER
+    for used in session.graph.used_up:
+        when = _meets(session, roots, stops, used, lambda paths: paths.run(leading))
+        if when.always:
+            raise _second(session, used.where)
+        again |= when
+    raise_where(session, again, RuntimeError(SECOND))
+    loop = _innermost_loop(session)
+    inside = {op for scope in loop for op in scope.block.ops}
+    if loop and not retain_graph and any(
+        op not in inside and op not in paths.earlier and not _keeps_nothing(op) for op in mine
+    ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
+        loop[-1].refused = loop[-1].refused or _second(session, session.location())
+    if not retain_graph:
+        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}),)
+
+
+def _second(session: Session, where: Location | None) -> BaseException:
+    at = "" if where is None else f" in line {where.line}"
+    return session.error(
+        f"a gradient is asked for a second time through what the first one{at} has used up: eager raises 'Trying to "
+        "backward through the graph a second time'",
+        hint="Use retain_graph=True the first time.", code="D2S213")
+
+
+SECOND = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def met_when(session: Session, tensor: torch.Tensor, leaves: Leaves) -> PathCondition:
+    """When a gradient of the tensor would go through what an earlier one has used up."""
+    if not session.graph.used_up or not session.info(tensor).requires_grad:
+        return NEVER
+    roots, stops = [session.read(tensor)], [session.read(one) for one, _ in leaves]
+    return any_of(_meets(session, roots, stops, used, lambda paths: paths.through) for used in session.graph.used_up)
+
+
+def _meets(
+    session: Session, roots: list[Variable], stops: Collection[Variable], used: UsedUp,
+    through: Callable[[Paths], Iterable[Operator]],
+) -> PathCondition:  # fmt: skip
+    """When a gradient goes through what an earlier one has used up: where that was asked for, and on the paths of
+    earlier branches that made one of what it used up."""
+
+    def met(taken: Taken) -> Paths | None:
+        paths = reached(session, roots, stops, taken)
+        return paths if any(op in used.ops and not _keeps_nothing(op) for op in through(paths)) else None
+
+    paths = met(used.taken)
+    if paths is None:
+        return NEVER
+    when = used.when
+    for scope in session.scope.chain():
+        for op in scope.block.ops:
+            ends = session.looks.path_ends.get(op, ()) if flow_of(op).kind is Kind.BRANCH else ()
+            if op in used.taken or paths.met.isdisjoint(op.outputs):
+                continue
+            on = [known(met({**used.taken, op: number}) is not None) for number in range(len(ends))]
+            when &= joined(session, op, scope, list(zip(ends, on))) if on else ALWAYS
+    return when
+
+
+_KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
+    "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
+    "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
+    "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
+
+
+def _innermost_loop(session: Session) -> list[Scope]:
+    """The Blocks that are open from the innermost loop's body on; none outside of loops."""
+    scopes = list(session.scope.chain())
+    loop = next((number for number, scope in enumerate(scopes) if scope.flow.kind is Kind.LOOP), None)
+    return [] if loop is None else scopes[: loop + 1]
+
+
+def _keeps_nothing(op: Operator) -> bool:
+    """Whether autograd keeps no tensor of an Operator for backward."""
+    return op.name.rpartition(".")[0] in _KEEP_NOTHING
+
+
+def returned(
+    session: Session, tensor: torch.Tensor, value: Variable, when: PathCondition, leaves: Leaves
+) -> Variable:
+    """``value``, as which a tensor leaves the function, without its graph where that was used up: ``when``."""
+    if when.always:
+        return _without_graph(session, tensor, leaves)
+    flag = when.operand(session)
+    with session.open("cond") as gone:
+        gone.block.yields = [_without_graph(session, tensor, leaves)]
+    with session.open("cond") as there:
+        there.block.yields = [value]
+    type_ = session.type_of(session.fake(tensor))
+    return session.emit("cond", [flag], types=[type_], blocks=[gone.block, there.block])[0]
+
+
+def _without_graph(session: Session, tensor: torch.Tensor, leaves: Leaves) -> Variable:
+    """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
+    gradient."""
+    session.inputs.require_decided()
+    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
+    (held,) = session.emit("aten.detach.default", [value], types=[type_])
+    origins = [info.storage.origin for _, info in leaves if info.storage.origin is not None]
+    met = reached(session, [value], set(origins)).met
+    origins = [one for one in dict.fromkeys(origins) if one in met] or origins[:1]
+    if not origins:  # there must be a way back
+        origins = [*session.emit("grad.leaf", [held], types=[type_])]
+    operands = [held, *origins]
+    types = [one.type for one in operands]
+    with session.open("custom_grad") as forward:
+        forward.block.args = [session.new_variable(one) for one in types]
+        forward.block.yields = list(forward.block.args)  # what leads back is kept for backward
+    with session.open("custom_grad") as back:
+        *kept, _ = back.block.args = [session.new_variable(one) for one in (*types[1:], type_)]
+        stage_raise(session, RuntimeError(SECOND))
+        zeros = [session.emit("aten.zeros_like.default", [one], types=[one.type])[0] for one in kept]
+        back.block.yields = [None, *zeros]
+    return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
+                        attrs={"n_outputs": 1})[0]  # fmt: skip
+
+
+__all__ = ["SECOND", "met_when", "returned", "use"]
