@@ -6,19 +6,29 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
+from runtime.tracer.control.path_state import (
+    Names,
+    PathHistories,
+    PathLeaves,
+    PathMemory,
+    PathNames,
+    PathPlaces,
+    PathState,
+    PathUsedUp,
+)  # fmt: skip
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted, others, own_references
-from runtime.tracer.recording import faults, leaf_changes
+from runtime.tracer.recording import faults
 from runtime.tracer.recording.leaf_changes import LeafChange
 from runtime.tracer.recording.raising import stage_raise
 from runtime.tracer.recording.session import Scope, Session
@@ -27,21 +37,6 @@ from runtime.tracer.values import tables, unjournaled
 
 class PathEnds(BaseException):
     """A staged path ended in a ``raise``. Not an Exception, so that no handler in user code catches it."""
-
-
-class Names(Protocol):
-    """The local variables a construct may change."""
-
-    names: tuple[str, ...]
-
-    def get(self) -> tuple[Any, ...]:
-        """Their values now."""
-
-    def set(self, values: tuple[Any, ...]) -> None:
-        """Assign them."""
-
-    def holds(self, place: Place) -> bool:
-        """Whether the place is one of them, as the functions see it that share it."""
 
 
 class _Together:
@@ -76,15 +71,17 @@ class Path:
     ended: bool
     """Whether it raised, so that nothing after it runs."""
     names: tuple[Any, ...]
-    places: dict[Place, Any] = field(default_factory=dict)
-    storages: Snapshot = field(default_factory=Snapshot)
+    result: Any
+    states: tuple[PathState, ...]
+    """What belonged to it."""
+    places: dict[Place, Any]
+    storages: Snapshot
     """Values at the end of every storage alive then."""
-    result: Any = None
-    bare: dict[TensorInfo, PathCondition] = field(default_factory=dict)
+    bare: dict[TensorInfo, PathCondition]
     """When views that were there before have no history at its end (see ``Graph.bare``)."""
-    used_up: tuple[UsedUp, ...] = ()
+    used_up: tuple[UsedUp, ...]
     """The gradients that have used up graphs at its end (see ``Graph.used_up``)."""
-    leaf_changes: list[LeafChange] = field(default_factory=list)
+    leaf_changes: Sequence[LeafChange]
     """Tensors older than the path whose ``requires_grad`` it set."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
@@ -102,40 +99,30 @@ class Path:
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
         """Record at the path's end, with memory and Python state as they were there."""
-        storages, bare = session.storages.snapshot(), dict(session.graph.bare)
-        session.storages.restore(self.storages)
-        session.graph.bare.update(self.bare)
-        places = {place: place.get() for place in self.places}
-        for place, value in self.places.items():
-            place.put_back(value)
-        try:
-            with session.reopen(self.scope):
-                yield
-        finally:
-            for place, value in reversed(places.items()):
-                place.put_back(value)
-            session.graph.bare.update(bare)
-            session.storages.restore(storages)
+        with contextlib.ExitStack() as stack:
+            for state in self.states:
+                stack.enter_context(state.again())
+            stack.enter_context(session.reopen(self.scope))
+            yield
 
 
 def trace_path(
     session: Session, kind: str, names: Names, run: Callable[[], Any], prepare: Callable[[Scope], None] | None = None
 ) -> Path:
     """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
-    entry_names = names.get()
-    entry_storages, entry_bare = session.storages.snapshot(), dict(session.graph.bare)
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
-    used_up, changes, start = session.graph.used_up, session.graph.leaf_changes, session.graph.path_start
-    session.graph.leaf_changes = {}
-    session.graph.path_start = session.origins.number()
-    session.journal.open()
+    memory, histories, variables = PathMemory(session), PathHistories(session), PathNames(session, names)
+    places, used_up, leaves = PathPlaces(session), PathUsedUp(session), PathLeaves(session)
+    states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves)
+    for state in states:
+        state.begin()
     session.constructs.pictures.append(reachable)
     ended = False
     result = None
     try:
-        with noted(session, lambda: entry_names), session.open(kind) as scope:
+        with noted(session, lambda: variables.before), session.open(kind) as scope:
             if prepare is not None:
                 prepare(scope)
             try:
@@ -156,25 +143,19 @@ def trace_path(
                 stage_raise(session, error)
                 error.__traceback__ = None  # see _forget_frames
                 ended = True
-        exit_names = names.get()
-        exit_storages = session.storages.snapshot()
-        exit_used_up = session.graph.used_up
-        exit_bare = {info: session.graph.bare[info] for info in entry_bare}
+        for state in states:
+            state.note()
         if len(session.objects.cached) > len(cached):
-            cached_results.end_path(session, cached, [*exit_names, result, *_stored(session)])
+            cached_results.end_path(session, cached, [*variables.at_end, result, *_stored(session)])
     finally:
-        mine = list(session.graph.leaf_changes.values())
-        leaf_changes.undo(session, mine)
-        session.graph.used_up, session.graph.leaf_changes, session.graph.path_start = used_up, changes, start
         session.constructs.pictures.pop()
-        places = session.journal.close()
-        names.set(entry_names)
-        session.storages.restore(entry_storages)
-        session.graph.bare.update(entry_bare)
+        for state in reversed(states):
+            state.undo()
         _forget_frames(session, made)
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
-    return Path(scope, ended, exit_names, places, exit_storages, result, exit_bare, exit_used_up, mine)
+    return Path(scope, ended, variables.at_end, result, states, places.at_end, memory.at_end, histories.at_end,
+                used_up.at_end, leaves.at_end)  # fmt: skip
 
 
 def _stored(session: Session) -> Iterator[Any]:
