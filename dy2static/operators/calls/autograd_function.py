@@ -138,6 +138,11 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         ):
             raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
                                 hint="Return a new tensor instead of writing into an argument (mark_dirty).")
+        after = session.storages.snapshot()
+        if any(storage.origin is not None and value is not storage.origin
+               for storage, value in after.items() if storage not in before):  # fmt: skip
+            raise session.error(f"{cls.__name__}.forward writes a tensor in place that it did not make", code="D2S218",
+                                hint="Write to it before or after the call, or return what it becomes.")
         for position, output in enumerate(outputs):  # eager's result is another tensor, with a history of its own
             if isinstance(output, torch.Tensor) and id(output) not in written:
                 if any(_is_whole(session, output, own) for own in inner):

@@ -430,6 +430,31 @@ def test_an_argument_that_a_function_filled_is_not_read_again(traced):
         traced(lambda x: Put.apply(x, x[0], 0), X[0])
 
 
+class Counts(torch.autograd.Function):
+    calls = torch.zeros(())
+
+    @staticmethod
+    def forward(ctx, x, held):
+        (held[0] if held else Counts.calls).add_(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["in a list", "in a class"])
+def test_a_tensor_from_outside_that_a_function_writes_is_refused(held):
+    def counted(x):
+        other = [torch.zeros(())]
+        y = Counts.apply(x, other if held else None)
+        return y + Counts.calls if x.sum() > 0 else y
+
+    with pytest.raises(TraceError, match="D2S218.*did not make" if not held else "D2S218"):
+        dy2static.to_static(counted)(X[0].clone().requires_grad_())
+    assert Counts.calls == 0
+
+
 def test_text_format(check):
     def described(x):
         n = int(x.sum())
