@@ -78,3 +78,68 @@ def test_the_name_of_what_a_loop_starts_with(function, history, capsys):
                 y.sum().backward()
             got.append((y, x.grad, capsys.readouterr().out))
         same(got[1], got[0])
+
+
+_THE_TENSOR_ITSELF = {
+    "broadcast_tensors": lambda y: torch.broadcast_tensors(y, torch.tensor(1.0))[0],
+    "broadcast_to": lambda y: y.broadcast_to(y.shape),
+    "contiguous": lambda y: y.contiguous(),
+    "to": lambda y: y.to(torch.float32),
+    "float": lambda y: y.float(),
+    "type": lambda y: y.type(torch.float32),
+    "expand": lambda y: y.expand(3),
+    "reshape": lambda y: y.reshape(3),
+    "flatten": lambda y: y.flatten(),
+    "atleast_1d": lambda y: torch.atleast_1d(y),
+    "dropout": lambda y: torch.nn.functional.dropout(y, 0.5, False),
+    "chunk": lambda y: y.chunk(2)[0],
+    "unbind": lambda y: y.unbind(0)[1],
+    "meshgrid": lambda y: torch.meshgrid(y, y, indexing="ij")[1],
+    "real": lambda y: torch.real(y),
+    "positive": lambda y: +y,
+    "twice": lambda y: y.contiguous().float().flatten(),
+}
+
+
+@pytest.mark.parametrize("history", [True, False], ids=["with a history", "without"])
+@pytest.mark.parametrize("construct", ["branch", "loop"])
+@pytest.mark.parametrize("name", _THE_TENSOR_ITSELF)
+def test_what_may_be_the_tensor_that_a_construct_gave(name, construct, history, capsys):
+    own = _THE_TENSOR_ITSELF[name]
+
+    def of_a_branch(x):
+        y = x
+        if x.sum() > 4:
+            y = x * 3
+        z = own(y)
+        print(z)
+        return z + y.sum(), f"{z}"
+
+    def of_a_loop(x):
+        y = x
+        while y.sum() < 8:
+            y = y * 2
+        z = own(y)
+        print(z)
+        return z + y.sum(), f"{z}"
+
+    function = of_a_branch if construct == "branch" else of_a_loop
+    static = to_static(function)
+    for start in (1.0, 2.0, 4.0):
+        x = torch.full((3,), start, requires_grad=history)
+        expected = function(x)
+        text = capsys.readouterr().out
+        same(static(x), expected)
+        assert capsys.readouterr().out == text
+
+
+def test_the_text_of_a_distribution_that_a_branch_chose():
+    def f(x):
+        if x.sum() > 4:
+            x = x * 3
+        return torch.distributions.Normal(x, 1.0).log_prob(x * 2)
+
+    static = to_static(f)
+    for start in (1.0, 2.0):
+        x = torch.full((3,), start, requires_grad=True)
+        same(static(x), f(x))

@@ -167,6 +167,10 @@ class _Names:
         scope, op = self._maker(var)
         if op is None:
             return self._carried(scope, var).inside.demand(self.session)
+        if not is_path(op):
+            _, same = self._node(op, op.outputs.index(var))
+            assert same is not None  # one node has one name
+            return self.operand(same)
         port = _port(op, var)
         if flow_of(op).kind is Kind.LOOP:
             (end,) = self._ends(scope, op)
@@ -267,19 +271,25 @@ class _Names:
             return torch_internals.LEAF
         if op in self.session.looks.node_names:
             return self.session.looks.node_names[op]
+        name, same = self._node(op, index)
+        return self._constants(same, seen) if same is not None else "" if name is None else name
+
+    def _node(self, op: Operator, index: int) -> tuple[str | None, Variable | None]:
+        """The name of a result's node, or the operand that the result is.
+
+        Errors raised: _Unknown.
+        """
         if flow_of(op).kind is not Kind.INLINE and not _is_aten(op):
             raise _Unknown(f"it comes from {_said(op)}")
         error: BaseException | None = None
         for real in (True, False) if op.name.startswith("aten.") or op.blocks else (False, True):
             for size in _SIZES if self._open(op) else _SIZES[:1]:
                 try:
-                    name, same = self._run(op, index, size, real)
+                    return self._run(op, index, size, real)
                 except _Unknown:
                     raise
                 except Exception as problem:  # whatever the operator says of such values: another size, or none
                     error = problem
-                    continue
-                return self._constants(same, seen) if same is not None else "" if name is None else name
         raise _Unknown(f"{_said(op)} does not run on a stand-in ({str(error).splitlines()[0] if error else ''})")
 
     def _tests(self, op: Operator) -> bool:
