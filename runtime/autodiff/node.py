@@ -350,8 +350,7 @@ class Runner:
 
 def _spoiled(program: Program) -> int:
     """How many Operators raise that a write has spoiled a backward."""
-    raises = (op for op in program.block.walk() if op.name == "raise")
-    return sum(isinstance(op.args[0], str) and _ON_A_PATH[0] in op.args[0] for op in raises if op.args)
+    return sum(op.name == "raise" and "overwritten" in op.attrs for op in program.block.walk())
 
 
 def _is_straight(program: Program) -> bool:

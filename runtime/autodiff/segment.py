@@ -160,14 +160,14 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
 
 
 def raise_where(backward: Backward, condition: PathCondition, text: str) -> None:
-    """Raise eager's error where a condition holds."""
+    """Raise eager's error where a condition holds: a value that backward reads was written since."""
     session = backward.session
     if condition.always:
-        session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+        session.emit("raise", [text], attrs={"exception": "RuntimeError", "overwritten": True})
         return
     flag = condition.operand(session)
     with session.open("cond") as overwritten:
-        session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+        session.emit("raise", [text], attrs={"exception": "RuntimeError", "overwritten": True})
     session.emit("cond", [flag], None, [], blocks=[overwritten.block, Block()])
 
 

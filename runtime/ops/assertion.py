@@ -65,7 +65,8 @@ def _verify_assert(op: Operator, fail: Fail) -> None:
 def _verify_raise(op: Operator, fail: Fail) -> None:
     check_outputs(op, fail, 0)
     check_blocks(op, fail, ())
-    check_attrs(op, fail, {"exception": (str,), "objects": (dict,), "suppress": (bool,)}, required=["exception"])
+    known = {"exception": (str,), "objects": (dict,), "suppress": (bool,), "overwritten": (bool,)}
+    check_attrs(op, fail, known, required=["exception"])
     _verify_exception(op, fail)
     cause = op.kwargs.get(CAUSE)
     if CAUSE in op.kwargs and not (isinstance(cause, (list, tuple)) and cause and type(cause[0]) is str):

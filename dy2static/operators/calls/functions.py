@@ -25,7 +25,7 @@ from dy2static.operators.calls import (
     numpy_arrays,
     recursion,
     staged_arguments,
-    tensors_in_python,
+    torch_in_python,
 )
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedRange
@@ -60,7 +60,7 @@ from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.recording import backward, faults, leaf_gradients, reads, squeezes
+from runtime.tracer.recording import backward, faults, leaf_gradients, reads
 from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -73,27 +73,6 @@ MAPPINGS = (dict, collections.UserDict)
 # -- Python functions
 
 
-_LISTED: Any = tensors_in_python.listed
-_SELECTED: Any = tensors_in_python.selected
-_SQUEEZED: Any = tensors_in_python.squeezed
-
-
-def _raises_index_errors(tensor: Any, dim: Any) -> bool:
-    """Whether ``index_select`` raises IndexError for a number that is out of range: along the second dimension another
-    kernel raises RuntimeError."""
-    return isinstance(tensor, torch.Tensor) and type(dim) is int and dim % max(tensor.dim(), 1) != 1
-
-
-def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
-    """``index_select`` of numbers that lie in the tensor: no handler has anything to catch."""
-    session = active()
-    if session is None:
-        return torch.index_select(tensor, dim, index)
-    handlers, session.exceptions.catching = session.exceptions.catching, []
-    try:
-        return torch.index_select(tensor, dim, index)
-    finally:
-        session.exceptions.catching = handlers
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """What ``contextlib.contextmanager`` makes of every function."""
 
@@ -118,9 +97,10 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if of_parts is not NotImplemented:
         return of_parts
     reason = reason_not_converted(f)
+    instead = torch_in_python.in_python(session, f, args, kwargs) if home == "torch" else None
+    if instead is not None:
+        return call_function(session, *instead, {})
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
-        if reads.has_open_length(session, args[0]):
-            return call_function(session, _LISTED, args, {})
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
             policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _asks_gradients(f))
@@ -361,25 +341,12 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     if held_choice((args, kwargs)) is not None:
         return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
-    owner = unasked(f, "__self__")
     made = _of_data(f, args, kwargs)
     if made is not None:
         return traced(session, torch.tensor, *made)
-    if unasked(f, "__name__", "") == "tolist" and not kwargs:
-        given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
-        if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
-            return call_function(session, _LISTED, (given,), {})
-    if unasked(f, "__name__", "") == "squeeze":
-        given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
-        dims = given[1:] or tuple(kwargs.values())
-        plain = given and isinstance(given[0], torch.Tensor) and session.knows(given[0])
-        found = squeezes.by_data(session, given[0], dims) if plain and not any_staged([dims]) else None
-        if found is not None:
-            return call_function(session, _SQUEEZED, (given[0], *found), {})
-    if unasked(f, "__name__", "") == "index_select" and catching.is_handled(session, IndexError):
-        given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
-        if not kwargs and len(given) == 3 and _raises_index_errors(*given[:2]):
-            return call_function(session, _SELECTED, (_within, *given), {})
+    instead = torch_in_python.in_python(session, f, args, kwargs)
+    if instead is not None:
+        return call_function(session, *instead, {})
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)

@@ -1,0 +1,81 @@
+"""Functions of torch that a trace calls in Python where what they give, or raise, hangs on what only the run knows.
+
+    x.tolist()               of an open length: a list with as many items as the run finds
+    nonzero(x).squeeze()     of a length that may be 1: a dimension goes, or does not
+    x.index_select(0, i)     under ``except IndexError``: the numbers are looked at first
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import tensors_in_python
+from dy2static.operators.shared.staging import Session, active, any_staged
+from runtime.tracer.ambient import catching
+from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.recording import reads, squeezes
+
+InPython = tuple[Any, tuple[Any, ...]]
+"""A function to call, converted, in place of torch's, and its arguments."""
+
+
+def in_python(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """What to call in place of torch's ``f``; None where it is called as it is."""
+    rule = _RULES.get(unasked(f, "__name__", ""))
+    if rule is None:
+        return None
+    owner = unasked(f, "__self__")
+    given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
+    if not given or not isinstance(given[0], torch.Tensor):
+        return None
+    return rule(session, given, kwargs)
+
+
+def _listed(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """``tensor.tolist()``."""
+    is_open = not kwargs and reads.has_open_length(session, given[0])
+    return (tensors_in_python.listed, given[:1]) if is_open else None
+
+
+def _squeezed(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """``tensor.squeeze(dims)``."""
+    dims = given[1:] or tuple(kwargs.values())
+    plain = session.knows(given[0]) and not any_staged([dims])
+    found = squeezes.by_data(session, given[0], dims) if plain else None
+    return None if found is None else (tensors_in_python.squeezed, (given[0], *found))
+
+
+def _selected(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """``tensor.index_select(dim, index)``."""
+    if kwargs or len(given) != 3 or not catching.is_handled(session, IndexError):
+        return None
+    return (tensors_in_python.selected, (_within, *given)) if _raises_index_errors(*given[:2]) else None
+
+
+def _raises_index_errors(tensor: torch.Tensor, dim: Any) -> bool:
+    """Whether ``index_select`` raises IndexError for a number that is out of range: along the second dimension another
+    kernel raises RuntimeError."""
+    return type(dim) is int and dim % max(tensor.dim(), 1) != 1
+
+
+def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+    """``index_select`` of numbers that lie in the tensor: no handler has anything to catch."""
+    session = active()
+    if session is None:
+        return torch.index_select(tensor, dim, index)
+    handlers, session.exceptions.catching = session.exceptions.catching, []
+    try:
+        return torch.index_select(tensor, dim, index)
+    finally:
+        session.exceptions.catching = handlers
+
+
+_RULES: dict[str, Callable[[Session, tuple[Any, ...], dict[str, Any]], InPython | None]] = {
+    "tolist": _listed, "squeeze": _squeezed, "index_select": _selected,
+}  # fmt: skip
+
+__all__ = ["in_python"]
