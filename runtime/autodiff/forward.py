@@ -299,21 +299,11 @@ class Forward:
         while True:
             try:
                 with torch_internals.below_autograd():  # what it is made of would be given numbers computed from these
-                    return self._dense(overload(*args, **kwargs))
+                    return overload(*args, **kwargs)
             except sampled_shapes.Unlike as unlike:  # that value has a path of its own
                 special[unlike.stand_in] = special.get(unlike.stand_in, frozenset()) | {unlike.value}
             except (RuntimeError, ValueError) as error:
                 raise NotDifferentiable(op.name) from error
-
-    def _dense(self, result: Any) -> Any:
-        """Results with a copy in place of those whose memory layout depends on the run."""
-        if isinstance(result, (list, tuple)):
-            return type(result)(self._dense(one) for one in result)
-        if not isinstance(result, torch.Tensor) or self.session.fake(result) not in self.session.values.any_layout:
-            return result
-        copy = torch.ops.aten.clone.default(result, memory_format=torch.contiguous_format)
-        self.session.info(copy).layout_known = True
-        return copy
 
     def _stand_in(self, var: Variable) -> int | float:
         number = self.plain(var)

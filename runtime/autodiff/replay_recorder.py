@@ -65,7 +65,19 @@ class ReplayRecorder(Recorder):
         if name == "aten._efficientzerotensor.default":  # zeros without memory, which nothing may be added to in place
             zeros: Any = torch.ops.aten.zeros.default
             return super()._record(zeros, "aten.zeros.default", args, kwargs)
-        return super()._record(func, name, args, kwargs)
+        return self._laid_out(super()._record(func, name, args, kwargs))
+
+    def _laid_out(self, result: Any) -> Any:
+        """Results with a contiguous copy in place of those whose memory layout depends on the run: formulas look at
+        it."""
+        if isinstance(result, (list, tuple)):
+            return type(result)(self._laid_out(one) for one in result)
+        if not isinstance(result, torch.Tensor) or self.session.fake(result) not in self.session.values.any_layout:
+            return result
+        as_new = {"memory_format": torch.contiguous_format}
+        copy: torch.Tensor = super()._record(torch.ops.aten.clone.default, "aten.clone.default", (result,), as_new)
+        self.session.info(copy).layout_known = True
+        return copy
 
     def _record_write(self, func: Any, name: str, args: Any, kwargs: Any, written: list[torch.Tensor]) -> Any:
         if name == "aten.copy_.default" and self._replaces(args[0], args[1]):

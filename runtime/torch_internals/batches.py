@@ -47,6 +47,12 @@ def innermost(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def is_wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a transform has wrapped a tensor, one that is over included."""
+    found: bool = _functorch.is_functorch_wrapped_tensor(tensor)
+    return found
+
+
 def levels_of(value: Any) -> set[int]:
     """The levels at which a tensor is batched; none for anything else."""
     found: set[int] = set()
@@ -138,6 +144,7 @@ def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
 
 
 __all__ = [
-    "TRANSFORMS", "Levels", "any_batched", "batched", "drawing_levels", "innermost", "is_transformed", "levels_of",
-    "like_a_row", "map_leaves", "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
+    "TRANSFORMS", "Levels", "any_batched", "batched", "drawing_levels", "innermost", "is_transformed", "is_wrapped",
+    "levels_of", "like_a_row", "map_leaves", "needs_gradient", "rows_of", "sizes_of_levels", "transforms",
+    "without_transforms",
 ]  # fmt: skip

@@ -407,6 +407,13 @@ def size_expr(size: Any) -> Any:
     return size.node.expr if isinstance(size, torch.SymInt) else size
 
 
+def is_surely_several(size: Any) -> bool:
+    """Whether an open size is known to be more than 1."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(statically_known_true(size > 1))
+
+
 def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors on one storage may have elements in common (conservative: byte ranges are compared)."""
     if a.layout is not torch.strided or b.layout is not torch.strided:

@@ -117,7 +117,7 @@ def test_an_index_that_a_trace_cannot_follow_is_no_type_error() -> None:
             self.x = x
 
         def __index__(self) -> int:
-            return int(torch.func.vmap(torch.sin)(self.x).sum())
+            return int(torch.func.functionalize(torch.sin)(self.x).sum())
 
     with pytest.raises(TraceError, match="D2S271"):
         to_static(lambda x: torch.zeros(Asking(x)))(INPUTS[0])

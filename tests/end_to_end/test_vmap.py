@@ -495,7 +495,7 @@ def test_vmap_inside_a_converted_function_is_refused() -> None:
 
 def test_a_function_that_cannot_be_traced_runs_as_it_is_where_that_is_allowed() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
-        torch.vmap(lambda row: row)(x[None])
+        dy2static.vmap(lambda row: row)(x[None])
         return x * 2
 
     converted = dy2static.to_static(f, full_graph=False)

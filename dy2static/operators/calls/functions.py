@@ -19,6 +19,7 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import (
     boundary,
     dataclass_methods,
+    function_transforms,
     growing,
     indices,
     module_calls,
@@ -88,6 +89,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     home = home_of(file)
     if home == "dy2static":
         return f(*args, **kwargs)
+    if function_transforms.is_transform(f):
+        return _call_transform(session, f, args, kwargs)
     if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
         made: Any = f.__wrapped__  # type: ignore[attr-defined]
         manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
@@ -148,6 +151,24 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 return _enter(session, f, converted, args, kwargs)
             reason = _reason[0](f)
     return call_as_it_is(session, f, reason, home, args, kwargs)
+
+
+def _call_transform(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a transform of ``torch.func``, or what one made, as it is."""
+    if held_choice((args, kwargs)) is not None:
+        return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
+    boundary.require(session, f, args, kwargs)
+    held = function_transforms.note_what_runs(session, f, args, kwargs)
+    session.code.transforms += 1
+    try:
+        with (unconverted(session, f, function_transforms.REASON), noted_draws(session),
+              observed.observed(session, *args, *kwargs.values(), *held)):  # fmt: skip
+            return _call_torch(session, f, args, kwargs)
+    except RuntimeError as error:
+        function_transforms.require_no_assert(session, f, error)
+        raise
+    finally:
+        session.code.transforms -= 1
 
 
 def call_as_it_is(
@@ -336,7 +357,8 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
             require_plain(session, arg)
     if f is torch.autograd.backward or f is torch.Tensor.backward:
         return theirs(backward.backward if f is torch.autograd.backward else backward.of_tensor, *args, **kwargs)
-    if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
+    of_func = f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func."))
+    if of_func and not session.code.transforms:
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     if held_choice((args, kwargs)) is not None:

@@ -21,7 +21,7 @@ from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import leaf_gradients
+from runtime.tracer.recording import leaf_gradients, transforms
 from runtime.tracer.recording.interceptor import OF_DTYPES
 from runtime.tracer.values import structure
 
@@ -56,6 +56,8 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
         AttributeError: Eager's tensor has none.
         TraceError: D2S213 for what is about the object that only exists in the trace; D2S245.
     """
+    if transforms.is_inside(session, tensor):
+        return getattr(tensor, name)
     if name == "__class__":
         hung.ask_class(session, tensor)
         return eager_class(tensor)

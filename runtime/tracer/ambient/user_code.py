@@ -22,6 +22,8 @@ class UserCode(SessionPart):
     """That of the module whose converted function runs."""
     unconverted: list[tuple[str, str]] = state(ITEMS, list)
     """Functions being run as they are, with the reason (innermost last), for error messages."""
+    transforms: int = state(VALUE, 0)
+    """How many transforms of ``torch.func`` are run as they are (see ``recording.transforms``)."""
     given_classes: dict[int, type] = state(ITEMS, dict)
     """Classes that calls of code that is not converted gave, by identity: they may have made them."""
     surrounding: tuple[Any, ...] = state(VALUE, ())

@@ -13,6 +13,7 @@ from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.ambient.module_slots import hides
@@ -303,6 +304,10 @@ class Inputs:
         """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
         if torch_internals.is_fake(real):
             return self.session.fake(real)
+        if self.session.code.transforms and batches.is_wrapped(real):
+            raise self.session.error(
+                "inside of what torch.func runs, a converted function gets a tensor", code="D2S271",
+                hint="Apply torch.func to the converted function, from outside, or leave it out with not_to_static.")
         found = self._lifted.get(id(real))
         if found is not None:
             assert found.fake is not None

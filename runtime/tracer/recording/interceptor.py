@@ -20,7 +20,16 @@ from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import MISSING
-from runtime.tracer.recording import backward, gradients, leaf_gradients, leaf_writes, numpy_calls, reads, sparse_parts
+from runtime.tracer.recording import (
+    backward,
+    gradients,
+    leaf_gradients,
+    leaf_writes,
+    numpy_calls,
+    reads,
+    sparse_parts,
+    transforms,
+)  # fmt: skip
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.structure import Choice
@@ -135,6 +144,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
         session.autocast = torch_internals.autocast_now(session.outside.autocast)
         if torch.is_autocast_cache_enabled():  # by a torch.autocast from before the trace: a decorator, an attribute
             torch.set_autocast_cache_enabled(False)
+        if session.code.transforms and transforms.is_under(session, args, kwargs):
+            return transforms.called(session, func, name, args, kwargs)
         for position, arg in enumerate(args):
             if type(arg) is Identity:
                 arg.refuse()

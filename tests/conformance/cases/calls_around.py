@@ -549,9 +549,17 @@ def distributions(x):
     return d.entropy()
 
 
-@case("torch.vmap inside", *BOTH, refused="D2S271")
+@case("torch.vmap inside", *BOTH)
 def vmap_inside(x):
-    return torch.vmap(lambda v: v * 2)(x)
+    return torch.vmap(lambda v: v * 2)(x * 3 if x.sum() > 0 else x)
+
+
+@case("torch.func.grad and jacrev inside", *BOTH)
+def derivatives_inside(x):
+    y = torch.func.grad(lambda v: (v * v.sin()).sum())(x)
+    if y.sum() > 0:
+        return y * 2
+    return torch.func.jacrev(lambda v: v * v)(y)
 
 
 @case("match: literals, sequences, captures", (POS, 1), (NEG, [1, 2]), (POS, (3, 4)), (POS, "other"), (NEG, None),
