@@ -43,6 +43,8 @@ WHOLE = ("tests/test_layout.py", "tests/runtime/tracer/test_goldens.py")
 """Files of which all cases run: each is about a file of its own."""
 
 SHARES: dict[str, int] = {
+        26,
+        5,
     "tests/conformance/test_conformance.py::test_case": 8,
     "tests/conformance/test_in_files.py::test_case": 42,
     "tests/conformance/test_in_pieces.py::test_case": 13,
@@ -73,7 +75,6 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_aliases.py::test_write": 7,
     "tests/end_to_end/test_arguments_of_exceptions.py::test_of_a_path": 7,
     "tests/end_to_end/test_arguments_reached_otherwise.py::test_a_container_that_is_reached_otherwise_is_one_object":
-        26,
     "tests/end_to_end/test_arguments_written.py::test_gradients_of_what_was_written": 13,
     "tests/end_to_end/test_arguments_written.py::test_the_callers_tensor_is_written": 10,
     "tests/end_to_end/test_around_training.py::test_a_scaler_outside": 6,
@@ -182,7 +183,6 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_items_of_grown_subclasses.py::test_items": 4,
     "tests/end_to_end/test_items_that_are_one_object.py::test_as_eager": 16,
     "tests/end_to_end/test_items_that_are_one_of_several.py::test_which_of_several_an_item_holds_is_known_after_the_join":
-        5,
     "tests/end_to_end/test_iterators_beside_several.py::test_each_value_takes_the_same_items": 2,
     "tests/end_to_end/test_iterators_of_a_path.py::test_iterators_of_a_path_are_advanced_there": 6,
     "tests/end_to_end/test_joined_views.py::test_nothing_is_refused_without_gradients": 7,
@@ -244,6 +244,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_packed_sequences.py::test_recurrent_layers": 26,
     "tests/end_to_end/test_parts_of_choices_written.py::test_a_part_is_written": 9,
     "tests/end_to_end/test_parts_of_modules_changed.py::test_a_change_between_calls_is_seen": 13,
+    "tests/end_to_end/test_parts_of_open_tensors.py::test_a_write_reaches_what_it_is_a_part_of": 20,
     "tests/end_to_end/test_piece_snippets.py::test_full_graph_refuses_it": 6,
     "tests/end_to_end/test_piece_snippets.py::test_snippet": 13,
     "tests/end_to_end/test_pythons_rules.py::test_in_straight_code": 10,
@@ -295,8 +296,10 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_tensor_surface.py::test_as_eager": 6,
     "tests/end_to_end/test_tensors_of_lists.py::test_a_list_that_grows": 10,
     "tests/end_to_end/test_texts.py::test_texts_are_those_of_eager": 26,
+    "tests/end_to_end/test_texts_of_carried_tensors.py::test_what_may_be_the_tensor_that_a_construct_gave": 8,
     "tests/end_to_end/test_torch_checks.py::test_a_check_raises_its_own_exception_with_its_message": 6,
     "tests/end_to_end/test_torch_checks.py::test_other_checks": 6,
+    "tests/end_to_end/test_torch_func_inside.py::test_a_transform_inside": 4,
     "tests/end_to_end/test_torch_reads_tensors.py::test_training_for_quantised_weights": 6,
     "tests/end_to_end/test_trained_models.py::test_as_in_eager": 21,
     "tests/end_to_end/test_trained_models.py::test_in_c": 13,
@@ -347,6 +350,7 @@ SHARES: dict[str, int] = {
     "tests/runtime/autodiff/test_derivatives_of_other_sizes.py::test_live": 13,
     "tests/runtime/autodiff/test_infinite_formulas.py::test_as_eager": 6,
     "tests/runtime/autodiff/test_lists_passed_on.py::test_gradients": 10,
+    "tests/runtime/autodiff/test_lower.py::test_views_that_leave_a_construct_keep_history_and_memory": 12,
     "tests/runtime/autodiff/test_memory.py::test_nothing_waits_for_the_collector": 13,
     "tests/runtime/autodiff/test_memory.py::test_the_peak_is_at_most_eagers": 6,
     "tests/runtime/autodiff/test_nesting.py::test_every_pair": 10,
@@ -415,6 +419,7 @@ SHARES: dict[str, int] = {
     "tests/runtime/storage/test_golden.py::test_it_runs_and_trains_like_the_module": 7,
     "tests/runtime/storage/test_sparse.py::test_bad_indices_raise": 7,
     "tests/runtime/torch_internals/test_fake_calls.py::test_a_remembered_result_equals_a_fresh_one": 10,
+    "tests/runtime/tracer/control/test_joined_used_up.py::test_the_graph_is_used_up_on_the_path_that_asked": 2,
     "tests/runtime/tracer/recording/test_attempt.py::test_a_fault_anywhere_in_an_attempt": 26,
     "tests/runtime/tracer/values/test_unification.py::test_both_values_fit_what_they_are_joined_to": 10,
     "tests/runtime/translated/test_as_module.py::test_another_dtype_is_one_error_at_once": 16,

@@ -105,7 +105,7 @@ class Callee:
         """Views of the caller's tensors, and the same ones where a list that grew holds what they are."""
         anew: dict[int, tuple[Any, Any]] = {}
         for position, view in self.views.items():
-            if self._is_ancestor(view, values[position]):
+            if values[position] is None or self._is_ancestor(view, values[position]):  # None: of another path
                 continue
             made = taken(targets[view.source], view.steps)
             anew[id(values[position])] = (values[position], made)

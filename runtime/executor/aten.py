@@ -48,6 +48,8 @@ def emit(emitter: Emitter, op: Operator) -> None:
     lists = [str(one.type).startswith("List[") for one in returns]
     if len(returns) == 1:
         whole = len(op.outputs) == 1 and not isinstance(op.outputs[0].type, TensorType)
+        if lists[0] and not whole and aten.CHECKED in op.attrs:
+            call = f"{emitter.bind(_Count(op), 'f')}({call})"
         emitter.assign(op.outputs, call, unpack=lists[0] and not whole)
     elif any(lists) and not any(isinstance(out.type, ArrayType) for out in op.outputs):
         emitter.assign(op.outputs, f"{emitter.bind(flat, 'f')}({call})", unpack=True)
@@ -72,6 +74,25 @@ def _reusing(emitter: Emitter, op: Operator, owner: Owner, arguments: list[str],
     given = arguments if way.keyword is None else [*arguments, f"{way.keyword}={emitter.name(base)}"]
     writing = f"{emitter.bind(way.function, 'f')}({', '.join(given)})"
     return writing if owner is Owner.YES else f"{writing} if {emitter.flag(base)} else {call}"
+
+
+class _Count:
+    """A test that an operator gives as many results as for the sizes that were tried while tracing.
+
+    Errors raised: TraceError (D2S235): it gives more or fewer.
+    """
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __call__(self, results: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        expected = len(self.op.outputs)
+        if len(results) != expected:
+            raise TraceError(
+                f"{self.op.name.split('.')[1]} gives {len(results)} results here, where the sizes tried while tracing "
+                f"gave {expected}", hint="Test the size with if, and call the function on each path.",
+                location=self.op.location, code="D2S235")
+        return results
 
 
 class _Check:

@@ -258,9 +258,12 @@ def with_plain_numbers(fake_mode: TraceMode, func: Any, args: Any, kwargs: Any, 
 
 
 def unknown_sizes(
-    fake_mode: TraceMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any, casting: Casting = ()
+    fake_mode: TraceMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any, casting: Casting = (),
+    loose: list[torch.Tensor] | None = None,
 ) -> Any:
     """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
+
+    What is a view of an argument is one of the fake argument. ``loose`` gets those of which the strides are not known.
 
     The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed. One that
     looks at its own data is run on real tensors with several contents instead. None if that fails as well.
@@ -269,9 +272,10 @@ def unknown_sizes(
         if any(isinstance(arg, torch.SymInt) for arg in (*args, *kwargs.values())):  # it may say how many there are
             return None
     results: list[Any] | None
+    given: Given = []
     try:
         with fake_only(fake_mode):
-            results = [_on_stand_ins(func, args, kwargs, casting, size, None) for size in _SIZES]
+            results = [_on_stand_ins(func, args, kwargs, casting, size, None, given) for size in _SIZES]
     except DataDependentOutputException:
         results = _on_real_tensors(func, args, kwargs, casting)
     except _FAILURES:
@@ -284,7 +288,12 @@ def unknown_sizes(
             sizes = [
                 x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)
             ]
-            return torch.empty(sizes, dtype=a.dtype, device=a.device)
+            made = _viewed(a, sizes, given)
+            if made is None:
+                return torch.empty(sizes, dtype=a.dtype, device=a.device)
+            if not made[1] and loose is not None:
+                loose.append(made[0])
+            return made[0]
         if isinstance(a, (list, tuple)):
             if len(a) != len(b):
                 raise ValueError("the number of results depends on a size")
@@ -302,13 +311,32 @@ def unknown_sizes(
         return None
 
 
+def _viewed(sample: torch.Tensor, sizes: list[Any], given: Given) -> tuple[torch.Tensor, bool] | None:
+    """The view of a fake argument that has these sizes, as a sample is one of the argument's stand-in; whether its
+    strides are known. None for a sample with memory of its own."""
+    if sample.layout is not torch.strided:
+        return None
+    for fake, made in given:
+        if made.layout is torch.strided and storage_identity(made) == storage_identity(sample):
+            found = [[dim for dim in range(made.dim()) if made.stride(dim) == stride] for stride in sample.stride()]
+            sure = all(len(dims) == 1 for dims in found)
+            mine = strides_of(fake)
+            strides = [mine[dims[0]] if dims else 1 for dims in found]
+            return fake.as_strided(sizes, strides, offset_of(fake)), sure
+    return None
+
+
+Given = list[tuple[torch.Tensor, torch.Tensor]]
+"""Fake arguments, and what stood in for each."""
+
 _SIZES = (4, 1008)
 """What stands in for a size that is not known: far apart, so that most fixed sizes are between them."""
 
 _FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
 
 
-def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int, content: Content | None) -> Any:
+def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int, content: Content | None,
+                  given: Given | None = None) -> Any:  # fmt: skip
     """The operator's result for tensors of known sizes; ``content`` None: without data, in the mode in force."""
 
     def concrete(value: Any) -> Any:
@@ -318,6 +346,8 @@ def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in:
             return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
         if isinstance(value, torch.Tensor):
             made = torch.empty([concrete(size) for size in value.shape], dtype=value.dtype, device=value.device)
+            if given is not None:
+                given.append((value, made))
             return made if content is None else content(made)
         if isinstance(value, (list, tuple)):
             return type(value)(concrete(item) for item in value)

@@ -37,10 +37,24 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
     if func is torch.ops.aten.unique_consecutive.default and len(args) > 3 and type(args[3]) is int and args[3] < 0:
         with fake_only(fake_mode):  # torch's rule does not count from the end
             return func(*args[:3], args[3] + args[0].dim(), **kwargs) if args[3] + args[0].dim() >= 0 else None
+    if func is torch.ops.aten.unbind.int and not kwargs and args[0].layout is torch.strided:
+        return _unbound(fake_mode, *args)
     if func in _ROUNDING and isinstance(args[0], torch.Tensor):
         with fake_only(fake_mode):
             return torch.empty_like(args[0])
     return None
+
+
+def _unbound(fake_mode: FakeTensorMode, tensor: torch.Tensor, dim: int = 0) -> list[torch.Tensor] | None:
+    """``unbind`` of an open size: torch's rule splits, and squeezes only what it knows to be 1."""
+    if not -tensor.dim() <= dim < tensor.dim() or type(tensor.shape[dim]) is int:
+        return None
+    try:
+        count = int(tensor.shape[dim])
+    except RuntimeError:  # only the run knows
+        return None
+    with fake_only(fake_mode):
+        return [tensor.select(dim, number) for number in range(count)]
 
 
 def _encoder_layer(fake_mode: FakeTensorMode, src: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from runtime.ir import Location
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.memory.storage_table import note_unknown_alias
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import Storage, UnknownAlias
@@ -34,6 +35,22 @@ def require_certain(session: Session, storage: Storage) -> None:
     for alias_set, location in storage.alias_sets:
         if alias_set.lose(session, storage):
             raise _may_share(session, "it is an item of a list that grows", location)
+
+
+def note_maybe_copy(source: Storage, result: Storage, reason: str, location: Location | None) -> None:
+    """Note that ``result`` may be a copy of ``source``, or the same memory: then it is whatever that may be, also once
+    nobody has ``source`` any more."""
+    found, todo = {source: None}, [source]
+    while todo:
+        one = todo.pop()
+        near = [alias.base for alias in one.aliases]
+        near += [dependent for ref in one.dependents if (alias := ref()) and (dependent := alias.dependent())]
+        near += [other for unknown in one.unknown_aliases if (other := unknown.other())]
+        new = [other for other in near if other not in found and other is not result]
+        found.update(dict.fromkeys(new))
+        todo += new
+    for one in found:
+        note_unknown_alias(one, result, reason, location)
 
 
 def between(

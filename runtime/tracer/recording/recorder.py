@@ -29,10 +29,9 @@ from runtime.tracer.memory.storage_table import (
     TensorInfo,
     Write,
     compose,
-    note_unknown_alias,
     storage_key,
 )
-from runtime.tracer.memory.unknown_aliasing import require_certain
+from runtime.tracer.memory.unknown_aliasing import note_maybe_copy, require_certain
 from runtime.tracer.numbers import number_arguments, scalars
 from runtime.tracer.recording import (
     faults,
@@ -372,7 +371,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                     result.storage = self.session.storages.new(result.cached)  # type: ignore[arg-type]
                     result.steps = ()
                     result.cached_for = result.storage.value
-                note_unknown_alias(source.storage, result.storage, reason, self.session.location())
+                note_maybe_copy(source.storage, result.storage, reason, self.session.location())
 
     def _modes(self, func: Any) -> tuple[Any, Any]:
         """The modes to record an operator with. A replay casts above the recorder, and runs what it made without

@@ -127,8 +127,9 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
                 "call", code="D2S235",
                 hint="Make the size fixed (InputSpec), or write the operator's shape rule for any size.") from error
         try:
+            loose: list[torch.Tensor] = []
             result = torch_internals.unknown_sizes(
-                session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
+                session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting, loose
             )
             if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
                 result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
@@ -138,11 +139,13 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
             raise judged(other) from None
         if result is None:
             raise _unknown_shape(session, func) from error
-        given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout
+        given = list(tensors_in(fake_args, fake_kwargs))  # the samples of these were of the usual layout
         usual = all(torch_internals.contiguity(one)[0] for one in given if one.layout is torch.strided)
+        memory = {torch_internals.storage_identity(one) for one in given if one.layout is torch.strided}
         for one in tensors_in([result], {}):
-            session.values.sampled[one] = list(range(one.dim())) if usual else None
-            if not usual:
+            is_view = one.layout is torch.strided and torch_internals.storage_identity(one) in memory
+            session.values.sampled[one] = list(range(one.dim())) if usual and not is_view else None
+            if not usual and not is_view or any(one is other for other in loose):
                 session.values.any_layout[one] = True
         return result
 
