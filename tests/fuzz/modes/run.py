@@ -38,6 +38,7 @@ from tests.fuzz.modes.logs import Logs
 from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
+from tests.fuzz.modes.parts import Parts
 from tests.fuzz.modes.raising import Raising
 from tests.fuzz.modes.recursion import Recursion
 from tests.fuzz.modes.rows import OverRows
@@ -69,6 +70,7 @@ MODES: dict[str, type[Mode]] = {
     "metadata": Metadata,
     "nested": Nested,
     "out": OutArgument,
+    "parts": Parts,
     "raising": Raising,
     "recursion": Recursion,
     "unpacking": Unpacking,
