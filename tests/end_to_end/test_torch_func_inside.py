@@ -357,6 +357,28 @@ def test_a_forward_derivative_by_a_view_is_right_or_refused():
         same(found, f(x, w), tolerance=1e-5)
 
 
+@pytest.mark.parametrize("needs", [True, False], ids=["with gradients", "without"])
+def test_whether_a_row_needs_a_gradient(needs):
+    def f(x):
+        y = x * 2 if x.sum() > 0 else x
+        a = vmap(lambda r: r * 2 if r.requires_grad else r * 3)(y)
+        b = grad(lambda r: (r * 2 if r.requires_grad else r * 3).sum())(y)
+        return a, b, vmap(lambda r: r.detach() * 2 if r.detach().requires_grad else r * 3)(y)
+
+    static = to_static(f)
+    for sign in (1.0, -1.0):
+        x, _ = _inputs(4, sign)
+        same(static(x.clone().requires_grad_(needs)), f(x.clone().requires_grad_(needs)))
+
+
+@pytest.mark.parametrize("asks", [lambda r: r.grad_fn is None, lambda r: r.is_leaf, lambda r: r.grad is None],
+                         ids=["grad_fn", "is_leaf", "grad"])  # fmt: skip
+def test_the_graph_inside_cannot_be_asked(asks):
+    x, _ = _inputs(4, 1.0)
+    with pytest.raises(TraceError, match="D2S271"):
+        to_static(lambda x: vmap(lambda r: r * 2 if asks(r) else r)(x))(x.requires_grad_())
+
+
 def test_the_trace_is_in_order_after_an_error():
     def f(x, bad):
         try:

@@ -44,7 +44,7 @@ def called(session: Session, func: Any, name: str, args: Any, kwargs: Any) -> An
     if name in _TAKES_A_VALUE:
         raise refusal(session, f".{name}() takes a value out of a tensor",
                       "Decide with torch.where, or apply dy2static.vmap or torch.func to the converted function.")
-    if name in _OF_THE_GRAPH or name == "__set__" or attribute == "data":
+    if name in _OF_THE_GRAPH or name == "__set__" or attribute in ("data", "grad", "grad_fn", "is_leaf"):
         raise refusal(session, f"{f'.{attribute}' if attribute else f'.{name}()'} of a tensor",
                       "Do it outside of what the transform runs.")
     asked = (args[:2], kwargs.get("outputs"), kwargs.get("inputs")) if func is torch.autograd.grad else ()
