@@ -544,9 +544,11 @@ def test_a_module_with_its_own_call(check):
     check(Counting(), *X)
 
 
-def test_function_transforms_are_refused(traced):
-    with pytest.raises(TraceError, match="torch.func.vmap"):
-        traced(lambda x: torch.func.vmap(torch.sin)(x), X[0])
+def test_transforms_that_make_programs_of_their_own_are_refused(traced):
+    with pytest.raises(TraceError, match="torch.func.functionalize"):
+        traced(lambda x: torch.func.functionalize(torch.sin)(x), X[0])
+    with pytest.raises(TraceError, match="torch.func.linearize"):
+        traced(lambda x: torch.func.linearize(torch.sin, x)[0], X[0])
 
 
 def test_local_functions_leave_no_guards(traced):
