@@ -24,7 +24,8 @@ from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import Path, trace_path
 from runtime.tracer.control.changes import Older, written_at
-from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
+from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.memory.unknown_aliasing import note_maybe_copy
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import flattening, structure, unification
@@ -190,8 +191,8 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             continue
         for tensor, own in zip(inputs, inner):
             if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
-                note_unknown_alias(session.info(new).storage, session.info(tensor).storage,
-                               f"{cls.__name__}.forward returns its argument or a view of it", session.location())
+                note_maybe_copy(session.info(tensor).storage, session.info(new).storage,
+                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     session.graph.grad_switches = counted  # those in here are the function's own, and ours
     return tuple(joined) if isinstance(result, tuple) else joined[0]
 

@@ -20,7 +20,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.memory.deferred import needed
-from runtime.tracer.memory.storage_table import note_unknown_alias
+from runtime.tracer.memory.unknown_aliasing import note_maybe_copy
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
@@ -130,8 +130,8 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for other in results + values if look.shared else []:
             tensor = other.tensor if isinstance(other, NumpyArray) else other
             if isinstance(tensor, torch.Tensor):
-                note_unknown_alias(session.info(tensor).storage, session.info(result).storage,
-                               "NumPy made an array of another's memory", session.location())  # fmt: skip
+                note_maybe_copy(session.info(tensor).storage, session.info(result).storage,
+                                "NumPy made an array of another's memory", session.location())  # fmt: skip
         results.append(_wrapped(result, look))
     if many is None:
         return results[0]

@@ -96,11 +96,11 @@ def _meets(
     when = used.when
     for scope in session.scope.chain():
         for op in scope.block.ops:
-            ends = session.looks.path_ends.get(op, ()) if flow_of(op).kind is Kind.BRANCH else ()
-            if op in used.taken or paths.met.isdisjoint(op.outputs):
+            ends = session.looks.path_ends.get(op) if flow_of(op).kind is Kind.BRANCH else None
+            if ends is None or op in used.taken or paths.met.isdisjoint(op.outputs):
                 continue
             on = [known(met({**used.taken, op: number}) is not None) for number in range(len(ends))]
-            when &= joined(session, op, scope, list(zip(ends, on))) if on else ALWAYS
+            when &= joined(session, op, scope, list(zip(ends, on)))
     return when
 
 
