@@ -43,6 +43,11 @@ WHOLE = ("tests/test_layout.py", "tests/runtime/tracer/test_goldens.py")
 """Files of which all cases run: each is about a file of its own."""
 
 SHARES: dict[str, int] = {
+    "tests/end_to_end/test_distributions.py::test_of_tensors": 150,
+    "tests/end_to_end/test_distributions.py::test_of_numbers": 100,
+    "tests/end_to_end/test_distributions.py::test_of_tensors_without_dimensions": 120,
+    "tests/end_to_end/test_distributions.py::test_made_of_others": 40,
+    "tests/runtime/tracer/recording/test_scalar_masks.py::test_as_eager": 12,
     "tests/end_to_end/test_parts_of_open_tensors.py::test_a_write_reaches_what_it_is_a_part_of": 20,
     "tests/end_to_end/test_torch_func_inside.py::test_a_transform_inside": 4,
     "tests/runtime/autodiff/test_lower.py::test_views_that_leave_a_construct_keep_history_and_memory": 12,

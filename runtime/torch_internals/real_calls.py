@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import threading
 import types
@@ -42,12 +43,14 @@ def real_errors(
         return []
     unknown = is_unknown((*args, *kwargs.values()))
     found: list[Exception | None] = []
+    # a mask that selects nothing decides for all others of its size otherwise
+    masks = [False, True] if torch.Tag.dynamic_output_shape in func.tags else [False]
 
     def try_it() -> None:
-        for number in _TRIED if unknown else _TRIED[:1]:
+        for number, mask in itertools.product(_TRIED if unknown else _TRIED[:1], masks):
             with torch.no_grad():
                 try:
-                    given, named = _Real(number, needs).call(args, kwargs)
+                    given, named = _Real(number, needs, mask).call(args, kwargs)
                 except (_NotTried, RuntimeError):
                     continue
                 error: Exception | None = None
@@ -183,11 +186,12 @@ class _Real:
     """Makes the arguments of a call again with real tensors: ``number`` stands for what is not known.
 
     A tensor that is given twice is one, and tensors that share memory do so. ``needs`` holds the ids of those that
-    require grad, and whether they are leaves.
+    require grad, and whether they are leaves. ``mask``: what bools hold; all else is zero.
     """
 
-    def __init__(self, number: int, needs: Mapping[int, bool] = MappingProxyType({})) -> None:
+    def __init__(self, number: int, needs: Mapping[int, bool] = MappingProxyType({}), mask: bool = False) -> None:
         self._number = number
+        self._mask = mask
         self._needs = needs
         self._made: dict[int, torch.Tensor] = {}
         self._shared: dict[int, torch.UntypedStorage | None] = {}
@@ -231,7 +235,8 @@ class _Real:
             memory = torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device).untyped_storage()
             offset = 0
         # no view: some kernels go other ways for views that require grad
-        return torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
+        made = torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
+        return made.fill_(True) if self._mask and fake.dtype is torch.bool else made
 
     def _sparse(self, fake: torch.Tensor) -> torch.Tensor:
         """One that holds every element: torch takes short cuts for those that hold none."""

@@ -19,6 +19,7 @@ _ROUNDING = frozenset({
     torch.ops.aten.fake_quantize_per_channel_affine.default,
 })
 """Operators that are made of others, which fake tensors do not take apart where autograd is off."""
+_OF_ALL = (torch.ops.aten._is_all_true.default, torch.ops.aten._is_any_true.default)
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
@@ -39,6 +40,9 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
             return func(*args[:3], args[3] + args[0].dim(), **kwargs) if args[3] + args[0].dim() >= 0 else None
     if func is torch.ops.aten.unbind.int and not kwargs and args[0].layout is torch.strided:
         return _unbound(fake_mode, *args)
+    if func in _OF_ALL and args[0].dtype is torch.bool:  # torch's rule calls Python where there is none for open sizes
+        with fake_only(fake_mode):
+            return torch.empty((), dtype=torch.bool, device=args[0].device)
     if func in _ROUNDING and isinstance(args[0], torch.Tensor):
         with fake_only(fake_mode):
             return torch.empty_like(args[0])

@@ -128,6 +128,12 @@ def is_optimizers(module: str) -> bool:
     return module.startswith("torch.optim.")
 
 
+def has_converted_methods(module: str) -> bool:
+    """Whether what Python asks of a class of torch's that is defined there (its text, its length) is asked of methods
+    that are converted."""
+    return is_optimizers(module) or module.startswith("torch.distributions.")
+
+
 def is_library(module: types.ModuleType) -> bool:
     """Whether a Python module is torch's, NumPy's or Python's own: its functions and classes are taken as fixed."""
     return is_librarys(module.__name__)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared.module_parts import is_open, may_be_open
-from dy2static.operators.shared.policy import is_optimizers
+from dy2static.operators.shared.policy import has_converted_methods
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
@@ -78,7 +78,7 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
-            librarys = module_name(cls).startswith("torch.") and not is_optimizers(module_name(cls))
+            librarys = module_name(cls).startswith("torch.") and not has_converted_methods(module_name(cls))
             if librarys and session is not None and isinstance(value, torch.nn.Module):
                 librarys = not (may_be_open(session) and is_open(value))
             return method if isinstance(method, types.FunctionType) and not librarys else None

@@ -21,7 +21,7 @@ from runtime.ir import TensorType
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
 from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
-from runtime.tracer.recording import nonwritable_views
+from runtime.tracer.recording import nonwritable_views, scalar_masks
 
 
 def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
@@ -33,7 +33,8 @@ def _is_number(session: Session, part: Any) -> bool:
     if not isinstance(part, torch.Tensor):
         return False
     fake = session.fake(part)
-    return fake.dim() == 0 and not (fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype is torch.bool)
+    return fake.dim() == 0 and not (
+        fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype in scalar_masks.MASKS)
 
 
 def plain(session: Session, key: Any) -> Any:
@@ -121,9 +122,11 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
         elif part is None:
             tensor = tensor.unsqueeze(dim)
             dim += 1
-        elif isinstance(part, Staged) and part.kind == "bool" or isinstance(part, bool):
-            raise session.error("a tensor is indexed with a bool beside a number only known while the Program runs",
-                                hint="Index in two steps.", code="D2S265")
+        elif _is_bool(part) or scalar_masks.is_one(part):
+            tensor = tensor.unsqueeze(dim)
+            indices.extend([None] * (dim - len(indices)))
+            indices.append(_as_mask(session, tensor, part).to(torch.bool).reshape(1))
+            dim += 1
         elif isinstance(part, (int, Staged)):
             tensor = select(session, tensor, dim, part, place)
         elif isinstance(part, slice):
@@ -133,14 +136,25 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
             index = part if isinstance(part, torch.Tensor) else _as_index(session, tensor, part)
             indices.extend([None] * (dim - len(indices)))
             indices.append(index)
-            dim += index.dim() if index.dtype in (torch.bool, torch.uint8) else 1
+            dim += index.dim() if index.dtype in scalar_masks.MASKS else 1
     return tensor, indices
 
 
+def _is_bool(part: Any) -> bool:
+    return isinstance(part, bool) or isinstance(part, Staged) and part.kind == "bool"
+
+
+def _as_mask(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor:
+    """A bool as a tensor without dimensions."""
+    if isinstance(part, torch.Tensor):
+        return part
+    return torch.scalar_tensor(to_torch(session, part), dtype=torch.bool, device=tensor.device)
+
+
 def _dims_of(part: Any) -> int:
-    if part is None or part is Ellipsis or isinstance(part, bool) or (isinstance(part, Staged) and part.kind == "bool"):
+    if part is None or part is Ellipsis or _is_bool(part):
         return 0
-    if isinstance(part, torch.Tensor) and part.dtype in (torch.bool, torch.uint8):
+    if isinstance(part, torch.Tensor) and part.dtype in scalar_masks.MASKS:
         return part.dim()
     return 1
 

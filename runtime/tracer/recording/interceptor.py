@@ -27,6 +27,7 @@ from runtime.tracer.recording import (
     leaf_writes,
     numpy_calls,
     reads,
+    scalar_masks,
     sparse_parts,
     transforms,
 )  # fmt: skip
@@ -215,6 +216,11 @@ class Interceptor(torch_internals.TorchFunctionMode):
             "is_nonzero",
         ):
             return reads.read(session, name, func, args, kwargs)
+        if name in ("__getitem__", "__setitem__") and not kwargs:
+            instead = scalar_masks.without(args[1])
+            if instead is not None:
+                part = self.__torch_function__(torch.Tensor.__getitem__, types, (args[0], instead[0]))
+                return self.__torch_function__(func, types, (part, instead[1], *args[2:]))
         if name in _FACTORIES and isinstance(kwargs.get("out"), torch.Tensor) and not any(
                 isinstance(one, torch.Tensor) for one in args):
             needs = bool(kwargs.pop("requires_grad", False))
