@@ -135,6 +135,7 @@ from runtime.torch_internals.modes import (
     without_autocast_cache,
     without_default_device,
 )
+from runtime.torch_internals.module_moves import moving
 from runtime.torch_internals.named_nodes import (
     LEAF,
     PARAMETER,
@@ -314,6 +315,7 @@ __all__ = [
     "method_of",
     "may_go",
     "module_call",
+    "moving",
     "name_of_method",
     "names_at",
     "new_number",

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.builtins import moved_modules
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.provenance import memo, note_module
@@ -34,15 +35,19 @@ _DTYPES = {"float": torch.float32, "double": torch.float64, "half": torch.float1
 def _conversion(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         module = args[0]
-        if id(module) in memo(session).created:
-            return function(*args, **kwargs)
         device, dtype = _target(name, args[1:], kwargs)
+        made = {id(part) for part in module.modules() if id(part) in memo(session).created}
         for part in module.modules():
+            if id(part) in made:
+                continue
             for tensor in (*part._parameters.values(), *part._buffers.values()):
                 if tensor is not None and not _fits(tensor, device, dtype, name):
                     raise made_inside.refusal(session, f"{name}() replaces the tensors of a {type(part).__name__}")
             note_module(session, part)
-        return module
+        if not made:
+            return module
+        with moved_modules.moved(session, made):
+            return function(*args, **kwargs)
 
     return convert
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
+from torch import nn
 
 import dy2static
+from dy2static import to_static
 from runtime.errors import TraceError
 from tests import oracle
 
@@ -144,3 +149,57 @@ def test_lists_of_parameters_made_inside_may_change():
         return x * items[0] * items[1]
 
     oracle.check(f, (torch.ones(3),))
+
+
+MADE: dict[str, Callable[[], nn.Module]] = {
+    "linear": lambda: nn.Linear(4, 4),
+    "norm": lambda: nn.BatchNorm1d(4),
+    "nested": lambda: nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.ReLU(), nn.Linear(4, 4))),
+    "recurrent": lambda: nn.GRU(4, 4),
+    "one from outside": lambda: nn.Sequential(nn.Linear(4, 4), OUTSIDE),
+}
+OUTSIDE = nn.Linear(4, 4)
+STAYING: dict[str, Callable[[nn.Module, torch.Tensor], nn.Module]] = {
+    "to a device": lambda m, x: m.to(x.device),
+    "to a tensor": lambda m, x: m.to(x),
+    "to a dtype": lambda m, x: m.to(torch.float32),
+    "float": lambda m, x: m.float(),
+    "cpu": lambda m, x: m.cpu(),
+    "type": lambda m, x: m.type(torch.float32),
+}
+CHANGING: dict[str, Callable[[nn.Module, torch.Tensor], nn.Module]] = {
+    "to a dtype": lambda m, x: m.to(torch.float64),
+    "double": lambda m, x: m.double(),
+    "bfloat16": lambda m, x: m.bfloat16(),
+    "to_empty": lambda m, x: m.to_empty(device="cpu"),
+    "to meta": lambda m, x: m.to("meta"),
+}
+
+
+@pytest.mark.parametrize("move", STAYING)
+@pytest.mark.parametrize("made", MADE)
+def test_a_module_made_inside_stays_where_it_is(made: str, move: str) -> None:
+    """On every path, with gradients of what it is given, and its parameters' own."""
+
+    def run(x: torch.Tensor) -> tuple[Any, ...]:
+        module = STAYING[move](MADE[made](), x)
+        y = module(x)
+        if x.sum() > 0:
+            y = STAYING[move](MADE[made](), x)(x)
+        y = y[0] if isinstance(y, tuple) else y
+        first = next(iter(module.parameters()))
+        return y, first.detach(), first.requires_grad, torch.autograd.grad(y.sum(), first, allow_unused=True)[0]
+
+    x = torch.arange(8.0).reshape(2, 4).requires_grad_()
+    oracle.check(run, (x,), ((x.detach() - 9).requires_grad_(),), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("move", CHANGING)
+@pytest.mark.parametrize("made", MADE)
+def test_a_module_made_inside_that_would_change_is_refused(made: str, move: str) -> None:
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return CHANGING[move](MADE[made](), x)(x)
+
+    with pytest.raises(TraceError, match="D2S274"):
+        to_static(run)(torch.ones(2, 4))
+    assert OUTSIDE.weight.dtype is torch.float32 and not OUTSIDE.weight.is_meta
