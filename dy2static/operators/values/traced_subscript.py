@@ -182,12 +182,8 @@ def _by_choice(session: Session, obj: Any, key: Choice, own: bool) -> Any:
     """An item at one of several keys. Lists and dicts among the items stay themselves, so that they can be changed."""
     asks = _asked(obj, "__getitem__", own) is not None or users_method(obj, "__missing__") is not None
     if isinstance(obj, (dict, list, tuple)) and not asks and not growing.is_growing(obj):
-        if isinstance(obj, defaultdict) and obj.default_factory is not None:
-            for option in key.options:
-                if not dict.__contains__(obj, option):
-                    raise session.error(
-                        f"whether {option!r} becomes a key of a defaultdict is only known while the Program runs",
-                        hint="Add the keys before the branch or loop.", code="D2S265")
+        if isinstance(obj, defaultdict) and not all(dict.__contains__(obj, option) for option in key.options):
+            return distribute(session, key, lambda option: read(session, obj, option, own=own), itself=True)
         try:
             get = own_method(type(obj), "__getitem__")
             items = tuple(get(obj, option) for option in key.options)
