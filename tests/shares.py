@@ -430,6 +430,7 @@ SHARES: dict[str, int] = {
     "tests/runtime/executor/test_random_programs.py::test_random_programs": 10,
     "tests/runtime/executor/test_reuse.py::test_a_row_gives_the_same_bits_and_layout_in_the_place_of_its_operand": 20,
     "tests/runtime/executor/test_reuse.py::test_a_row_makes_dense_memory_of_its_own": 17,
+    "tests/runtime/executor/test_warned.py::test_as_eager": 5,
     "tests/runtime/export/c/test_library.py::test_a_limit_of_memory_is_an_error_code_and_no_leak": 10,
     "tests/runtime/export/c/test_library.py::test_an_argument_that_does_not_fit_is_an_error_code": 6,
     "tests/runtime/export/c/test_programs.py::test_exported_c_gives_what_eager_gives": 13,

@@ -9,7 +9,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
-from runtime.executor import reuse, tested
+from runtime.executor import reuse, tested, warned
 from runtime.executor.bindings import binding
 from runtime.executor.emitter import Emitter
 from runtime.executor.ownership import Owner
@@ -35,7 +35,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
         emitter.assign(op.outputs, f"{emitter.name(left)}.item() {sign} {read}", unpack=False)
         return
     overload = aten.resolve(op.name)
-    function = binding(op) or torch_internals.raw_call(overload)
+    function = warned.function_of(op) or binding(op) or torch_internals.raw_call(overload)
     arguments = [emitter.operand(arg) for arg in op.args]
     for key, value in op.kwargs.items():
         plain = key.isidentifier() and key not in ("self", "from")
