@@ -44,7 +44,7 @@ def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) 
     formula multiplies by what is infinite or NaN: on such a path the walk is another one.
     """
     groups = list(_groups(entry, results))
-    risky = [pair for group, _ in groups if len(group) > 1 for pair in _risky(group)]
+    risky = [pair for group, _ in groups if len(group) > 1 for pair in _risky(group)] or _apart(entry, groups)
     if not risky:
         return _by_groups(backward, entry, groups)
     fake, grad = risky[0]
@@ -98,10 +98,41 @@ def _risky(group: Group) -> Iterator[tuple[torch.Tensor, Grad]]:
             yield fake, grad
 
 
+def _apart(entry: Segment, groups: list[tuple[Group, list[Variable]]]) -> Group:
+    """Results that are walked back with others where both get a gradient: their ways lead through one division.
+
+    Each by itself would be divided alone: what is zero, by zero, is NaN then, and eager adds the gradients up before.
+    Those that lead to the most leaves come first: the others join them.
+    """
+    ways = [[_ways(fake) for fake, _ in group] for group, _ in groups] if len(groups) > 1 else []
+    found: Group = []
+    for number, (group, _) in enumerate(groups if ways else ()):
+        others = frozenset().union(*(way for place, of in enumerate(ways) if place != number for way in of))
+        found += [pair for pair, way in zip(group, ways[number]) if pair[1].maybe and not way.isdisjoint(others)]
+    return sorted(found, key=lambda pair: -len(_leaves_of(entry, pair[0])))
+
+
+def _ways(fake: torch.Tensor) -> frozenset[Any]:
+    """The nodes behind a result whose formulas divide by what may be zero."""
+    return frozenset(node for node in nodes_of([fake]) if _kind(node) in _DIVIDE)
+
+
+_DIVIDE = frozenset("""
+    Acos Acosh Asin Atanh Div Erfinv Linalg LinalgVectorNorm Log Log10 Log1P Log2 Logit Norm Pow Prod Reciprocal Rsqrt
+    Sqrt Std Tan Xlogy
+""".split())
+"""Nodes whose formulas are infinite for some finite operands."""
+
+
+def _kind(node: Any) -> str:
+    """The operator that a node is of."""
+    kind: str = node.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
+    return kind
+
+
 def _may_spread(node: Any) -> bool:
     """Whether a node's formula may give NaN for zeros, by what is infinite; yes unless it is known not to."""
-    name = node.name().rpartition("::")[2]
-    if name.rstrip("0123456789").removesuffix("Backward") not in _KEEP_ZEROS:
+    if _kind(node) not in _KEEP_ZEROS:
         return True
     factor = getattr(node, "_saved_alpha", 1)
     return not isinstance(factor, (int, float)) or not math.isfinite(factor)

@@ -35,6 +35,8 @@ from runtime.torch_internals.failures import (
     shape_errors,
 )
 from runtime.torch_internals.fake_calls import (
+    CASTING_KERNELS,
+    cast_inside,
     casts_inside,
     fake_call,
     has_numbers,
@@ -263,6 +265,8 @@ __all__ = [
     "capability",
     "casting_as",
     "changes_results",
+    "CASTING_KERNELS",
+    "cast_inside",
     "casts_inside",
     "changed_modes",
     "changed_settings",

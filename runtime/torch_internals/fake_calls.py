@@ -65,9 +65,10 @@ Casting = tuple[tuple[str, bool, str], ...]
 """An autocast state under which operators inside an operator run; () for none."""
 
 
-CASTING_KERNELS = frozenset(
-    f"aten::{name}" for name in ("_trilinear", "linalg_pinv", "_sparse_mm", "_sparse_addmm", "inner")
-)
+CASTING_KERNELS = frozenset(f"aten::{name}" for name in (
+    "_trilinear", "linalg_pinv", "_sparse_mm", "_sparse_addmm", "inner", "_euclidean_dist", "_foreach_mm",
+    "_native_multi_head_attention", "_transformer_encoder_layer_fwd",
+))  # fmt: skip
 """Operators with a kernel of their own, or made of one, that calls others which autocast casts; and those that call
 others for fake tensors than for real ones."""
 
@@ -96,8 +97,11 @@ def _run(func: Any, args: Any, kwargs: Any, casting: Casting) -> Any:
         with casting_as(casting):
             return func.decompose(*args, **kwargs)
     value = func(*args, **kwargs)
-    if not kernel:
-        return value
+    return cast_inside(func, args, kwargs, casting, value) if kernel else value
+
+
+def cast_inside(func: Any, args: Any, kwargs: Any, casting: Casting, value: Any) -> Any:
+    """Fake results with the dtypes that a kernel gives under an autocast state: it is run on small tensors."""
     with below_autograd(), no_modes(), rng_restored(rng_state()), casting_as(casting):
         real = _on_stand_ins(func, args, kwargs, (), _SIZES[0], _ascending)
     return _with_dtypes(value, real)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ import torch
 from torch import nn
 
 import dy2static
+from runtime import torch_internals
 from runtime.autodiff import gradient_path
+from runtime.errors import ProgramError
 from runtime.ops import aten
+from runtime.storage.allowed import allowed_operators
 from tests.end_to_end.operator_calls import call_of, composites
 from tests.oracle import check, check_module, same
 
@@ -62,10 +66,14 @@ def differs(overload: Any, args: list[Any], dtype: torch.dtype) -> bool:
     return any(one != other or not torch.equal(a, b) for one, other, a, b in pairs)
 
 
+KERNELS = ["aten._trilinear.default", "aten._euclidean_dist.default", "aten._foreach_mm.default"]
+"""Operators with a kernel of their own that calls others, which autocast casts."""
+
+
 @functools.cache
 def calls() -> dict[str, list[Any]]:
     """Every composite operator that a call was found for."""
-    return {name: args for name in [*composites(), "aten._trilinear.default"] if (args := call_of(name)) is not None}
+    return {name: args for name in [*composites(), *KERNELS] if (args := call_of(name)) is not None}
 
 
 @functools.cache
@@ -394,3 +402,78 @@ def test_whether_autocast_keeps_casts() -> None:
         assert dy2static.to_static(outside)(x)[0] is outside(x)[0] is False
     with pytest.raises(dy2static.Dy2StaticError, match="D2S214"):
         dy2static.to_static(inside)(x)
+
+
+@pytest.mark.slow
+def test_kernels_that_call_what_autocast_casts() -> None:
+    """Each operator with a kernel of its own, with and without autocast: who gives other dtypes is in the table."""
+    known, found, count = set(torch_internals.CASTING_KERNELS), [], 0
+    for name in sorted(allowed_operators()):
+        try:
+            overload = aten.resolve(name)
+        except ProgramError:  # of another version of torch
+            continue
+        of_autocast = torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "AutocastCPU")
+        if of_autocast or torch_internals.is_composite(overload) or any(part in name for part in _CRASHING):
+            continue
+        args = call_of(name)
+        if args is None:
+            continue
+        count += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain = tensors(overload(*copy.deepcopy(args)))
+            with autocast(torch.bfloat16):
+                cast = tensors(overload(*copy.deepcopy(args)))
+        if [one.dtype for one in plain] != [one.dtype for one in cast] and overload._schema.name not in known:
+            found.append(name)
+    assert not found
+    assert count > 600
+
+
+_CRASHING = ("_batch_norm_no_update", "_native_batch_norm_legit", "_nnpack_spatial_convolution")
+"""They take what they are given for valid."""
+LAYERS: dict[str, dict[str, Any]] = {
+    "plain": {}, "norm first": {"norm_first": True}, "gelu": {"activation": "gelu"}, "no biases": {"bias": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("mask", [None, "padding", "causal"])
+@pytest.mark.parametrize("depth", [0, 2])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_transformer_layers_in_evaluation(
+    kind: str, depth: int, mask: str | None, dtype: torch.dtype, tmp_path: Path
+) -> None:
+    """Without gradients they are one kernel, whose results have the dtype of autocast; who asks is told so."""
+
+    class Asks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, **LAYERS[kind])
+            self.inner: nn.Module = layer
+            if depth:
+                self.inner = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, str]:
+            given: dict[str, Any] = {}
+            if mask == "padding":
+                given["src_key_padding_mask"] = torch.arange(x.shape[1]).expand(x.shape[0], -1) > 1
+            if mask == "causal":
+                causal = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+                given["mask" if depth else "src_mask"] = causal
+            with autocast(dtype):
+                y = self.inner(x, **given)
+                return (y * 100 if y.dtype == torch.float32 else y), str(y.dtype)
+
+    torch.manual_seed(0)
+    module = Asks().eval()
+    static = dy2static.to_static(copy.deepcopy(module))
+    with torch.no_grad():
+        for shape in ((1, 3, 4), (2, 4, 4)):
+            x = torch.rand(*shape)
+            same(static(x), module(x))
+        dy2static.save(static, tmp_path / "layer.d2s", input_spec=[dy2static.InputSpec([None, None, 4])])
+        loaded = dy2static.load(tmp_path / "layer.d2s")
+        x = torch.rand(3, 2, 4)
+        same(loaded(x), module(x))

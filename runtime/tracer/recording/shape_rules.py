@@ -72,7 +72,10 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
         return _with_numbers(session, func, fake_args, fake_kwargs, casting, judged)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
-        return own
+        if not casting or func._schema.name not in torch_internals.CASTING_KERNELS:
+            return own
+        with session.fake_mode:
+            return torch_internals.cast_inside(func, fake_args, fake_kwargs, casting, own)
     unknown = torch_internals.is_unknown((*fake_args, *fake_kwargs.values()))
     facts = torch_internals.SizeFacts(session.shape_env) if unknown else None  # a rule that raises has assumed some
     settled = unknown_sizes.settled(session, func, args, kwargs) if unknown else None

@@ -190,3 +190,73 @@ def test_paths_that_are_taken():
             x = torch.tensor([1.0, 2.0, 0.5], requires_grad=True)
             grads.append(torch.autograd.grad(function(x, torch.tensor(n)).sum(), x)[0])
         same(grads[1], grads[0], f"gradient for {n}", 1e-6)
+
+
+DIVIDING = {
+    "a number of the run": lambda y, m: y / m,
+    "a tensor": lambda y, m: y / (y - y),
+    "root": lambda y, m: (y - y).sqrt(),
+    "reverse root": lambda y, m: (y - y).rsqrt(),
+    "logarithm": lambda y, m: (y * 0).log(),
+    "log1p": lambda y, m: (y * 0 - 1).log1p(),
+    "log2": lambda y, m: (y * 0).log2(),
+    "log10": lambda y, m: (y * 0).log10(),
+    "power": lambda y, m: (y * 0).pow(0.5),
+    "reciprocal": lambda y, m: (y * 0).reciprocal(),
+    "acos": lambda y, m: (y * 0 + 1).acos(),
+    "asin": lambda y, m: (y * 0 + 1).asin(),
+    "atanh": lambda y, m: (y * 0 + 1).atanh(),
+    "acosh": lambda y, m: (y * 0 + 1).acosh(),
+    "logit": lambda y, m: (y * 0).logit(),
+    "erfinv": lambda y, m: (y * 0 + 1).erfinv(),
+    "product": lambda y, m: (y * 0).prod() + y,
+    "std": lambda y, m: (y * 0).std() + y,
+    "xlogy": lambda y, m: torch.xlogy(y * 0, y * 0),
+}  # fmt: skip
+"""Each divides by zero in its gradient, or gives what another path makes of zero by zero."""
+
+
+def apart(divide, x, y, n, m):
+    """``p`` needs what ``x`` is, ``q`` does not: they lead to different leaves, through one division."""
+    p, q = x * 1, y * 1
+    if n > 0:
+        q = divide(q, m)
+        p = p - q
+    return p, q
+
+
+def apart_in_a_loop(divide, x, y, n, m):
+    p, q = x * 1, y * 1
+    while n > 0:
+        q = divide(q, m)
+        p, n = p - q * 2, n - 1
+    return p, q
+
+
+def three_results(divide, x, y, n, m):
+    p, q, r = x * 1, y * 1, x * y
+    if n > 0:
+        q = divide(q, m)
+        p, r = p - q, r * 2 + q
+    return p, q, r
+
+
+@pytest.mark.parametrize("program", [apart, apart_in_a_loop, three_results], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kind", DIVIDING)
+def test_what_is_divided_is_added_up_before(kind, program):
+    """A gradient that is zero, and one that is not, reach one division: 0 / 0 + 1 / 0 is no (0 + 1) / 0."""
+    divide = DIVIDING[kind]
+
+    def f(x, y, n):
+        return program(divide, x, y, n, int(n) - 1)
+
+    static = dy2static.to_static(f)
+    for weights in ((0.0, 1.0, 0.0), (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)):
+        for count in (1, 0):
+            found = []
+            for function in (f, static):
+                x, y = (torch.tensor([1.0, 2.0, 0.5], requires_grad=True) for _ in range(2))
+                results = function(x, y, torch.tensor(count))
+                given = [torch.full((3,), weight) for weight in weights[: len(results)]]
+                found.append(torch.autograd.grad(results, (x, y), given, allow_unused=True))
+            same(found[1], found[0], f"gradient for {weights}, {count}", 1e-5)
