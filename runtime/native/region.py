@@ -385,7 +385,7 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
     for output in outputs:
         _write(low, output, at)
         at += _words(output)
-    w.line("failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
+    w.line("d2s_tidy(c); failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
     body = w.lines
     for local in low.hits.values():
         w.lines.insert(len(w.lines) - 1, f"  out[{size}] = {local};")
@@ -433,7 +433,8 @@ def _all(ops: Sequence[Operator]) -> Iterator[Operator]:
 
 
 def stacked(low: Lowering, items: Items) -> Value | Stacked:
-    """The items as rows of one tensor, which is there if there are any and they have one size."""
+    """The items as rows of one tensor, which is there if there are any and they have one size, and are not ``BIG``:
+    those leave C without a copy, and beside copies of them they would be twice as much."""
     if not isinstance(items.item, Tensor):
         return items
     w, n, rank, width = low.w, items.n, items.item.rank, items.width
@@ -446,8 +447,8 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
         w.line(f"for (i64 d = 0; d < {rank}; d++) size *= first[3 + d];")
         w.line(f"for (i64 i = 0; i < l{n}->len; i++) {{ i64 *t = first + i * {width};")
         w.line(f"  if (!t[0] || memcmp(t + 3, first + 3, 8 * {rank})) same = 0; }}")
-        with w.block("if (same)"):
-            w.line(f"size *= sizeof({rows.ctype});")
+        w.line(f"size *= sizeof({rows.ctype});")
+        with w.block("if (same && size <= BIG)"):
             w.line(f"if (!(b{rows.n} = d2s_new(c, size * l{n}->len))) goto bail;")
             w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
             for dim in range(rank):
