@@ -1,10 +1,10 @@
 """What every generated C file begins with: memory that is counted, lists, and Python's arithmetic.
 
 A ``buf`` is memory with a count of those who refer to it; ``src`` says whose it is: -1 ours, else the number of the
-region's input or of the tensor that a callback gave. Small memory is cut from chunks, the last of which the next call
-gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied; of what a callback gave (62)
-Python hears when it is dead. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it
-ends.
+region's input or of the tensor that a callback gave. Of inputs that the region may let go (``cls`` 63) and of what a
+callback gave (62) Python hears when they are dead. Small memory is cut from chunks, the last of which the next call
+gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied, and goes back before more is
+asked for. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all, *n
 typedef struct chunk { i64 size; struct chunk *next; i64 pad[6]; } chunk;
 typedef struct {
     buf *pool[64]; buf *bufs; lst *lists, *dead; chunk *chunks;
-    i64 token; callback call; i64 spins; char *bump; i64 left;
+    i64 token; callback call; i64 spins; char *bump; i64 left, gone;
 } ctx;
 static chunk *d2s_spare; /* memory of the last call, for the next */
 
@@ -96,7 +96,10 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     return b;
 }
 static inline void d2s_put(ctx *c, buf *b) {
-    if (b && --b->rc == 0 && b->cls == 62 && b->src >= 0) {
+    if (b && --b->rc == 0 && b->cls == 63) {
+        c->gone = 1; /* from here on nothing can run again */
+        c->call(c->token, -7, &b->src);
+    } else if (b && b->rc == 0 && b->cls == 62 && b->src >= 0) {
         c->call(c->token, -3, &b->src);
         b->cls = 0; b->src = -1; b->data = (char *)b + 64; b->next = c->pool[0]; c->pool[0] = b;
     } else if (b && b->rc == 0 && b->src < 0) {

@@ -107,7 +107,11 @@ class Writer:
             self.line("}")
 
     def bail(self, condition: str) -> None:
-        """Give up under a condition: the region runs again in Python."""
+        """Give up under a condition: the region runs again in Python. Nothing where a size would have to differ from
+        itself."""
+        size, _, other = condition.partition(" != ")
+        if size == other:
+            return
         self.line(f"if ({condition}) goto bail;")
 
     # -- sizes ---------------------------------------------------------------------------------------------------
