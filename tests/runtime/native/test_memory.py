@@ -164,3 +164,31 @@ def test_no_memory_is_an_exception_where_arguments_are_gone(monkeypatch: pytest.
     last = 3
     with pytest.raises(RuntimeError, match="no memory"):
         made.run([torch.ones(SIDE, SIDE) for _ in range(4)], [])
+
+
+_PRODUCTS = """program "f" {
+  input %w : f32[k, k] = "w"
+  input %h : f32[8, k] = "h"
+  input %n : int = "n"
+  %go : bool = scalar.gt(%n, 0)
+  %f : bool, %i : int, %s : f32[8, k] = while_loop(%go, %n, %h) {
+    ^(%g : bool, %j : int, %t : f32[8, k]):
+      yield %g
+  } {
+    ^(%e : bool, %k : int, %u : f32[8, k]):
+      %v : f32[8, k] = aten.linear.default(%u, %w)
+      %l : int = scalar.sub(%k, 1)
+      %b : bool = scalar.gt(%l, 0)
+      yield %b, %l, %v
+  }
+  return %s as $0
+}"""
+
+
+def test_a_large_weight_is_not_copied() -> None:
+    """PyTorch's library takes it as it lies; where sizes are known, nothing asks for a copy."""
+    w, h = torch.randn(SIDE, SIDE) / 20, torch.randn(8, SIDE)
+    assert pieces(agree(_PRODUCTS, [w, h, 6], rounding=1e-4), w, h, 6) < 0.1
+    for size, copied in ((512, False), (16, True)):
+        text = _PRODUCTS.replace("[k, k]", f"[{size}, {size}]").replace("[8, k]", f"[8, {size}]")
+        assert ("turn_f(" in compiled(text).c_source()) is copied
