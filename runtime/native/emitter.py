@@ -85,6 +85,7 @@ class NativeEmitter(RegionEmitter[Lowering]):
         for _ in range(_TRIES):
             low = Lowering(self.live, assumed, ops=ops, outer=outer, counted=self.coverage or {},
                            layouts=layouts, leaving=leaving)  # fmt: skip
+            low.w.early = set()
             for index, op in enumerate(ops):
                 try:
                     low.operator(op)

@@ -157,6 +157,10 @@ class Lowering:
                 made = make_input(self.w, operand, self.ops, self.symbols, self.layouts.get(operand))
                 if made is not None:
                     self.inputs.append(made)
+                    if self.w.early is not None:
+                        self.w.early |= made.new
+                        if isinstance(made.value, (Tensor, Number)):
+                            self.w.early.add(f"b{made.value.n}" if isinstance(made.value, Tensor) else made.value.text)
                     found = self.values[operand] = made.value
             if found is None:
                 raise Unsupported(f"%{operand.name}")

@@ -415,7 +415,7 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         f"i64 {name}(const i64 *in, i64 *out, i64 token) {{", *w.locals, "  char stack[16384] "
         "__attribute__((aligned(64)));", "  ctx room, *c = &room; i64 failed = 1, objects = (i64)1 << 40;",
         "  memset(c, 0, sizeof(ctx)); c->token = token; c->call = d2s_callback; c->bump = stack; c->left = 16384;",
-        *prologue, *body, "  goto done;",
+        *prologue, *w.head, *body, "  goto done;",
         "bail: __attribute__((cold)); failed = 1;",  # else the compiler takes all that follows many checks for rare
         "done: d2s_end(c); return failed ? 1 + c->gone : 0;", "}",
     ]  # fmt: skip

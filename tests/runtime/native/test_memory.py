@@ -94,6 +94,7 @@ _BACKWARD = """program "f" {
 def test_arguments_are_let_go_after_their_last_use() -> None:
     """Results take the place of what a backward half was given; nobody else has to have kept that."""
     w = torch.ones(SIDE, SIDE)
+    assert pieces(compiled(_BACKWARD.replace("512", "n"), consuming=True), w, new=3) == 4, "sizes are tested first"
     made = compiled(_BACKWARD, consuming=True)
     (one,) = made.written.compiled
     assert one.lets_go and len(one.inputs) == 4
