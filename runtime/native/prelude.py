@@ -11,13 +11,6 @@ from __future__ import annotations
 
 from runtime.native.elementary import ELEMENTARY, OWN
 
-BY_ROWS = """
-static inline int d2s_by_rows(int64_t m, int64_t n, int64_t k) {
-    return m * n * k <= 40000 || (m <= 4 && k * n <= 65536) || (k * n <= 6144 && m * n * k <= 1000000);
-}
-"""
-"""Whether a product whose right side lies in rows is computed by a kernel of ours, and not by PyTorch's library."""
-
 PRELUDE = r"""
 #include <stdint.h>
 #include <stdlib.h>
@@ -234,7 +227,7 @@ void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, d
 void turn_f(i64, i64, const float *, i64, float *);
 void turn_d(i64, i64, const double *, i64, double *);
 static callback d2s_callback;
-""" + BY_ROWS
+"""
 
 FUNCTIONS = {
     "exp": ("expf{}_u10", "expd{}_u10"), "tanh": ("tanhf{}_u10", "tanhd{}_u10"), "log": ("logf{}_u10", "logd{}_u10"),
@@ -243,6 +236,13 @@ FUNCTIONS = {
     "erf": ("erff{}_u10", "erfd{}_u10"), "sin": ("sinf{}_u35", "sind{}_u35"), "cos": ("cosf{}_u35", "cosd{}_u35"),
 }  # fmt: skip
 """Functions of one number that the generated C calls, and the vector functions in PyTorch's library that ATen uses."""
+
+
+def by_rows(m: int | str, n: int | str, k: int | str) -> str:
+    """C for whether a product whose right side lies in rows is computed by a kernel of ours, and not by PyTorch's
+    library, which arranges both sides anew in any case."""
+    size, work = f"(i64){k} * {n}", f"(i64){m} * {n} * {k}"
+    return f"({work} <= 40000 || ({m} <= 4 && {size} <= 65536) || ({size} <= 6144 && {work} <= 1000000))"
 
 
 def slots() -> list[str]:

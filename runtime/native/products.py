@@ -14,6 +14,7 @@ from runtime.native import chunks
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS
+from runtime.native.prelude import by_rows
 from runtime.native.values import Expr, Tensor, Unsupported, identity
 
 LARGEST = 1 << 16
@@ -58,7 +59,7 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:
         memory, uses = kept
-        with w.block(f"if (!{memory} && {m} > 1 && d2s_by_rows({m}, {n}, {k}) && {uses}++ >= 2)"):
+        with w.block(f"if (!{memory} && {m} > 1 && {by_rows(m, n, k)} && {uses}++ >= 2)"):
             w.line(f"if (!({memory} = d2s_new(c, {k} * {n} * {a.dtype.itemsize}))) goto bail;")
             w.line(f"turn_{kind}({n}, {k}, p{right.n}, {right_step}, ({a.ctype} *){memory}->data);")
         w.line(f"if ({memory}) {call(False, f'({a.ctype} *){memory}->data', n)}")
@@ -87,8 +88,7 @@ def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
 
 
 def _may_gain(m: Expr, n: Expr, k: Expr) -> bool:
-    """Whether rows that lie side by side may be of use: PyTorch's library, which takes what is not small, arranges both
-    sides anew in any case."""
+    """Whether rows that lie side by side may be of use, ``by_rows``."""
     if isinstance(n, int) and isinstance(k, int) and n * k > LARGEST:
         return False
     return m != 1
