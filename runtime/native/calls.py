@@ -57,6 +57,7 @@ def emit(low: Lowering, op: Operator) -> None:
     at = 0
     for value in values:
         at = pack(low, value, words, at)
+    w.line("d2s_tidy(c);")
     w.bail(f"c->call(c->token, {number}, {words})")
     at = 0
     unread = set(low.live.unread[id(op)])

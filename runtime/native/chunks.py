@@ -4,7 +4,9 @@
                                                                 a = some[t - first]; ... }
 
 Products of few rows take as long as reading the matrix. The first time there are four rows, then eight, then sixteen: a
-loop that ends early has computed few in vain. Memory that somebody still refers to is not written again.
+loop that ends early has computed few in vain. Memory that somebody still refers to is not written again. Where a row
+of the loop is many rows of the product, there are fewer at once, or each is computed when its turn comes: then reading
+the matrix is not what takes the time.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ MOST = 16
 """Rows of the loop in one product."""
 FIRST = 2
 """What is doubled for the first product."""
-ROOM = 1 << 17
-"""Elements of their results."""
+ROWS = 64
+"""Rows of the product, beyond which more would gain nothing."""
+ROOM = 1 << 18
+"""Bytes of their results: C's own memory, never PyTorch's."""
 
 Gemm = Callable[[Lowering, Tensor, Tensor, Tensor, bool], None]
 
@@ -76,17 +80,23 @@ def product(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Ten
     w = low.w
     count, width, columns = w.product(one.dims[:-1]), one.dims[-1], weight.dims[1]
     size = w.product((count, columns))
-    if isinstance(size, int) and ROOM // max(size, 1) < 2:
+    if isinstance(count, int) and ROWS // max(count, 1) < 2:
         return None
-    most = min(MOST, ROOM // max(size, 1)) if isinstance(size, int) else None
+    most = None
+    if isinstance(size, int) and isinstance(count, int):
+        most = min(MOST, ROWS // max(count, 1), ROOM // max(size * one.dtype.itemsize, 1))
+        if most < 2:
+            return None
     made = low.blank(one.dtype, (*one.dims[:-1], columns))
     memory = w.local("buf *", "b")
     loop.kept.append(memory)
     at, first, end, some, m = (w.local("i64", "y") for _ in range(5))
     limit: Expr = most if most is not None else w.local("i64", "y")
     if most is None:
-        w.line(f"{limit} = {ROOM} / ({size} > 0 ? {size} : 1); {limit} = {limit} < 1 ? 1 : {limit} > {MOST} ? {MOST} : "
-               f"{limit};")  # fmt: skip
+        w.line(f"{limit} = {MOST};")
+        for room, each in ((ROWS, count), (ROOM // one.dtype.itemsize, size)):
+            w.line(f"if ({limit} * {each} > {room}) {limit} = {room} / {each};")
+        w.line(f"if ({limit} < 1) {limit} = 1;")
     w.line(f"{at} = {index.text}; {at} += {at} < 0 ? {x.dims[0]} : 0;")
     with w.block(f"if (!{memory} || {at} < {first} || {at} >= {end})"):
         w.line(f"{some} = 2 * ({memory} ? {some} : {FIRST}); {some} = {some} < {limit} ? {some} : {limit};")

@@ -81,9 +81,11 @@ class NativeEmitter(RegionEmitter[Lowering]):
         assumed: dict[tuple[int, int], Assumed] = {}
         made = {out for op in ops for out in op.outputs}
         outer = frozenset(var for op in ops for var in self.live.uses(op) if var not in made)
+        leaving = self._leaving(ops)
         for _ in range(_TRIES):
             low = Lowering(self.live, assumed, ops=ops, outer=outer, counted=self.coverage or {},
-                           layouts=layouts)  # fmt: skip
+                           layouts=layouts, leaving=leaving)  # fmt: skip
+            low.w.early = set()
             for index, op in enumerate(ops):
                 try:
                     low.operator(op)
@@ -96,6 +98,12 @@ class NativeEmitter(RegionEmitter[Lowering]):
             else:
                 return low, len(ops)
         return None, 0
+
+    def _leaving(self, ops: Sequence[Operator]) -> frozenset[Variable]:
+        """Tensors that Operators read for the last time."""
+        made = {out for op in ops for out in op.outputs}
+        return frozenset(var for op in ops for var in self.live.dying[id(op)] if isinstance(var.type, TensorType)
+                         and var not in made and var not in self.live.pinned)  # fmt: skip
 
     def _tainted(self, ops: Sequence[Operator]) -> bool:
         """Whether a result would have a history, as what is computed of ``grad.leaf`` has where gradients are on."""
@@ -121,7 +129,7 @@ class NativeEmitter(RegionEmitter[Lowering]):
         self.compiled.append(region)
         self.done_by_c.update(low.in_c)
         self.done_for_c.update((key, op.name) for key, op in low.called.items())
-        self.write_call(region.call, [one.var for one in region.inputs], ops, results)
+        self.write_call(region.call, [one.var for one in region.inputs], ops, results, self._leaving(ops))
 
     def _again(self, ops: list[Operator], results: list[Variable], layouts: Layouts) -> Region | None:
         """A region once more, for arguments that lie otherwise in memory; None if C cannot do it then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.native.elementary import OWN
-from runtime.native.prelude import FUNCTIONS
+from runtime.native.prelude import FUNCTIONS, by_rows
 
 KERNELS = r"""
 #include <stdint.h>
@@ -107,7 +107,7 @@ void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *
         else dots_##S(1, m, k, b, 0, a, la, c, m, add); \
         return; \
     } \
-    if (!tb && (work <= 40000 || m == 1 || (m <= 4 && k * n <= 65536) || (k * n <= 6144 && work <= 1000000))) { \
+    if (!tb && (m == 1 || BY_ROWS)) { \
         rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
     if (tb && ca == 1 && m <= 2 && (m == 1 || work <= 400000)) { \
         dots_##S(m, n, k, a, ra, b, lb, c, lc, add); return; } \
@@ -121,7 +121,7 @@ void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *
 }
 KERNELS(float, f, sgemm_t)
 KERNELS(double, d, dgemm_t)
-"""
+""".replace("BY_ROWS", by_rows("m", "n", "k"))
 """Small products are computed here, others by PyTorch's library."""
 
 

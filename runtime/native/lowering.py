@@ -108,6 +108,12 @@ class Lowering:
     """What the region runs."""
     outer: frozenset[Variable] = frozenset()
     """What the region may read from outside."""
+    leaving: frozenset[Variable] = frozenset()
+    """Tensors from outside that the region is the last to read, and may let go before it ends."""
+    dead: list[Tensor] = field(default_factory=list)
+    """Those of them that nothing reads any more but what is pending."""
+    ends: list[tuple[int, list[Tensor]]] = field(default_factory=list)
+    """Between which lines, outside of loops and branches, something may be let go, and what is dead by then."""
     counted: dict[int, int] = field(default_factory=dict)
     """Block identity -> counter, where Blocks are counted."""
     inputs: list[Input] = field(default_factory=list)
@@ -151,6 +157,10 @@ class Lowering:
                 made = make_input(self.w, operand, self.ops, self.symbols, self.layouts.get(operand))
                 if made is not None:
                     self.inputs.append(made)
+                    if self.w.early is not None:
+                        self.w.early |= made.new
+                        if isinstance(made.value, (Tensor, Number)):
+                            self.w.early.add(f"b{made.value.n}" if isinstance(made.value, Tensor) else made.value.text)
                     found = self.values[operand] = made.value
             if found is None:
                 raise Unsupported(f"%{operand.name}")
@@ -336,6 +346,15 @@ class Lowering:
         nest, self.nest = self.nest, None
         if nest is not None:
             nest.write(self)
+            self.end()
+
+    def end(self) -> None:
+        """Note what may be let go here of what came from outside."""
+        if self.w.indent > 1 or not self.leaving:
+            return
+        pending = [t for t in self.dead if self.nest is not None and self.nest.reads(t)]
+        self.ends.append((len(self.w.lines), [t for t in self.dead if t not in pending]))
+        self.dead = pending
 
     @contextmanager
     def loop(self, start: int, body: Block, rows: dict[Variable, Rows]) -> Iterator[None]:
@@ -409,6 +428,10 @@ class Lowering:
             self.rules["call"](self, op)
         if not op.blocks:
             self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])
+        if not self.around and self.leaving:
+            given = [self.values.get(var) for var in self.live.dying[id(op)] if var in self.leaving]
+            self.dead += [value for value in given if isinstance(value, Tensor)]
+            self.end()
         self.w.failure = outer
 
     def enter(self, block: Block) -> None:

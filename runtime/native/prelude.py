@@ -1,10 +1,10 @@
 """What every generated C file begins with: memory that is counted, lists, and Python's arithmetic.
 
 A ``buf`` is memory with a count of those who refer to it; ``src`` says whose it is: -1 ours, else the number of the
-region's input or of the tensor that a callback gave. Small memory is cut from chunks, the last of which the next call
-gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied; of what a callback gave (62)
-Python hears when it is dead. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it
-ends.
+region's input or of the tensor that a callback gave. Of inputs that the region may let go (``cls`` 63) and of what a
+callback gave (62) Python hears when they are dead. Small memory is cut from chunks, the last of which the next call
+gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied, and goes back before more is
+asked for. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it ends.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ PRELUDE = r"""
 
 typedef int64_t i64;
 #define VIEW ((i64)1 << 50)
+#define BIG ((i64)1 << 18) /* bytes beyond which memory is PyTorch's */
 typedef int64_t (*callback)(i64 token, i64 what, i64 *words);
 typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all; i64 pad; } buf;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all, *next; } lst;
 typedef struct chunk { i64 size; struct chunk *next; i64 pad[6]; } chunk;
 typedef struct {
     buf *pool[64]; buf *bufs; lst *lists, *dead; chunk *chunks;
-    i64 token; callback call; i64 spins; char *bump; i64 left;
+    i64 token; callback call; i64 spins; char *bump; i64 left, gone;
 } ctx;
 static chunk *d2s_spare; /* memory of the last call, for the next */
 
@@ -42,11 +43,20 @@ static inline uint16_t hf_narrow(float f) { _Float16 h = (_Float16)f; uint16_t x
 #endif
 static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
 static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
+static void d2s_tidy(ctx *c) { /* PyTorch gets back what nobody uses; only what tells of memory stays */
+    for (buf *b; (b = c->pool[62]);) {
+        i64 word = (i64)b;
+        c->pool[62] = b->next;
+        c->call(c->token, -5, &word);
+        b->next = c->pool[61]; c->pool[61] = b;
+    }
+}
 static buf *d2s_big(ctx *c, i64 bytes, i64 what, i64 word) { /* PyTorch's memory; word: what Python is told */
     i64 words[2] = {word, 0};
     buf *b;
     for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
         if ((*at)->size == bytes) { b = *at; *at = b->next; b->rc = 1; return b; }
+    d2s_tidy(c);
     if ((b = c->pool[61])) c->pool[61] = b->next;
     else {
         if (!(b = malloc(sizeof(buf)))) return 0;
@@ -64,7 +74,7 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     buf *b = c->pool[cls];
     if (b) { c->pool[cls] = b->next; b->rc = 1; b->size = bytes; return b; }
     i64 room = ((i64)64 << cls) + 64;
-    if (bytes > (1 << 18)) return d2s_big(c, bytes, -4, bytes);
+    if (bytes > BIG) return d2s_big(c, bytes, -4, bytes);
 #ifdef __SANITIZE_ADDRESS__
     if (posix_memalign((void **)&b, 64, room)) return 0;
     b->all = c->bufs; c->bufs = b;
@@ -85,24 +95,15 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     b->rc = 1; b->size = bytes; b->src = -1; b->cls = cls; b->data = (char *)b + 64; b->next = 0;
     return b;
 }
-static void d2s_idle(ctx *c, buf *b) { /* the last three stay for whoever wants as much, in pool 62 */
-    i64 count = 0;
-    b->next = c->pool[62]; c->pool[62] = b;
-    for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
-        if (++count > 3) {
-            i64 word = (i64)*at;
-            b = *at; *at = 0;
-            c->call(c->token, -5, &word);
-            b->next = c->pool[61]; c->pool[61] = b; /* only what tells of memory stays */
-            return;
-        }
-}
 static inline void d2s_put(ctx *c, buf *b) {
-    if (b && --b->rc == 0 && b->cls == 62 && b->src >= 0) {
+    if (b && --b->rc == 0 && b->cls == 63) {
+        c->gone = 1; /* from here on nothing can run again */
+        c->call(c->token, -7, &b->src);
+    } else if (b && b->rc == 0 && b->cls == 62 && b->src >= 0) {
         c->call(c->token, -3, &b->src);
         b->cls = 0; b->src = -1; b->data = (char *)b + 64; b->next = c->pool[0]; c->pool[0] = b;
     } else if (b && b->rc == 0 && b->src < 0) {
-        if (b->cls == 61) d2s_idle(c, b);
+        if (b->cls == 61) { b->next = c->pool[62]; c->pool[62] = b; } /* idle: for whoever wants as much next */
         else { b->next = c->pool[b->cls]; c->pool[b->cls] = b; }
     }
 }
@@ -235,6 +236,13 @@ FUNCTIONS = {
     "erf": ("erff{}_u10", "erfd{}_u10"), "sin": ("sinf{}_u35", "sind{}_u35"), "cos": ("cosf{}_u35", "cosd{}_u35"),
 }  # fmt: skip
 """Functions of one number that the generated C calls, and the vector functions in PyTorch's library that ATen uses."""
+
+
+def by_rows(m: int | str, n: int | str, k: int | str) -> str:
+    """C for whether a product whose right side lies in rows is computed by a kernel of ours, and not by PyTorch's
+    library, which arranges both sides anew in any case."""
+    size, work = f"(i64){k} * {n}", f"(i64){m} * {n} * {k}"
+    return f"({work} <= 40000 || ({m} <= 4 && {size} <= 65536) || ({size} <= 6144 && {work} <= 1000000))"
 
 
 def slots() -> list[str]:

@@ -2,6 +2,9 @@
 
 A region is all or nothing. It changes nothing that was there before; where it gives up, ``call`` gives None, and the
 same Operators run in Python, from the start.
+
+Arguments that a region is the last to read are let go as they die, where nothing can make C give up any more but that
+there is no memory, or a signal. That is an exception then: nothing could run again.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import re
 import struct
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,7 +29,7 @@ from runtime.native.outer import Input
 from runtime.native.serving import Call, Reader, reader
 from runtime.native.stack import Stack
 from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
-from runtime.native.writer import annotated, bare
+from runtime.native.writer import BAIL, annotated, bare
 
 _tokens = itertools.count(1)
 _calls: dict[int, Call] = {}
@@ -46,6 +50,8 @@ def _serve(token: int, what: int, address: int) -> int:
             call.forget(address)
         elif what == -6:
             call.result(address)
+        elif what == -7:
+            call.let_go(ctypes.c_int64.from_address(address).value)
         return 0
     except BaseException as error:
         call.error = error
@@ -54,7 +60,8 @@ def _serve(token: int, what: int, address: int) -> int:
 
 CALLBACK = build.Callback(_serve)
 """The one function that C calls: -1 lets Python handle signals, -2 hands over results, -3 gives back what an
-Operator gave, -4 asks for memory, -5 gives it back, -6 asks for that of an output, others are Operators."""
+Operator gave, -4 asks for memory, -5 gives it back, -6 asks for that of an output, -7 lets an argument go, others are
+Operators."""
 
 Layouts = Mapping[Variable, tuple[int, ...]]
 """The order of the dimensions of arguments in memory, from the outermost inwards, where it is not their own order."""
@@ -87,6 +94,10 @@ class Region:
     """The Blocks' counters that stand behind the results."""
     strict: bool
     """Whether gradients may be recorded in it although they are off where it is called."""
+    lets_go: bool = False
+    """Whether arguments may be gone when it has run."""
+    places: list[int] = field(default_factory=list)
+    """Where its inputs stand among the arguments, where that is not their own order."""
     shapes: list[Shape | None] = field(default_factory=list)
     """The sizes and dtypes of outputs whose memory Python makes."""
     hits: list[int] = field(default_factory=list)
@@ -94,9 +105,9 @@ class Region:
     failures: int = 0
     again: Callable[[Layouts], Region | None] | None = None
     """Writes it once more, for other layouts."""
-    variants: dict[tuple[Any, ...], tuple[Region, list[int]] | None] = field(default_factory=dict)
-    """Layouts of the arguments -> the region for them, and which arguments it takes."""
-    _favourite: tuple[Region, list[int]] | None = None
+    variants: dict[tuple[Any, ...], Region | None] = field(default_factory=dict)
+    """Layouts of the arguments -> the region for them."""
+    _favourite: Region | None = None
     """The variant that served the last call."""
     _run: Callable[..., Any] | None = None
     _slow: Callable[..., Any] | None = None
@@ -109,13 +120,12 @@ class Region:
         """Whether it is left to Python from now on."""
         return self.failures > PATIENCE
 
-    def call(self, *arguments: Any) -> tuple[Any, ...] | None:
-        """The values of the outputs; None where Python has to do it."""
+    def call(self, arguments: list[Any]) -> tuple[Any, ...] | None:
+        """The values of the outputs; None where Python has to do it. Arguments that are gone are None in the list."""
         if self.failures > PATIENCE:
             return None
         if self._favourite is not None:
-            variant, taken = self._favourite
-            found = variant.call(*[arguments[place] for place in taken])
+            found = self._favourite.call(arguments)
             if found is not None:
                 return found
         if self._run is None:
@@ -129,15 +139,15 @@ class Region:
                 self.failures = PATIENCE + 1
                 return None
         before = self.failures
-        found = self._run(*arguments)
+        quicker = self._runner(self._function, arguments) if self._served + 1 in _QUICKER else None
+        found = self._run(arguments)
         if found is not None:
             self._favourite = None
             self._served += 1
-            if self._served in _QUICKER:
-                self._run = self._runner(self._function, arguments) or self._run
+            self._run = quicker or self._run
         return self._in_another_layout(arguments) if found is None and self.failures == before else found
 
-    def _in_another_layout(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _in_another_layout(self, arguments: list[Any]) -> tuple[Any, ...] | None:
         """What a region for arguments that lie like these gives; None if that is not why this one did not run."""
         orders = tuple(_order(arg) if one.kind == "tensor" else None for one, arg in zip(self.inputs, arguments))
         if self.again is None or not any(orders):
@@ -145,22 +155,26 @@ class Region:
         if orders not in self.variants and len(self.variants) < MOST_VARIANTS:
             made = self.again({one.var: order for one, order in zip(self.inputs, orders) if order})
             places = {one.var: place for place, one in enumerate(self.inputs)}
-            fits = made is not None and all(one.var in places for one in made.inputs)
-            self.variants[orders] = (made, [places[one.var] for one in made.inputs]) if made and fits else None
-        found = self.variants.get(orders)
-        if found is None:
+            if made is not None and all(one.var in places for one in made.inputs):
+                made.places = [places[one.var] for one in made.inputs]
+                self.variants[orders] = made
+            else:
+                self.variants[orders] = None
+        variant = self.variants.get(orders)
+        if variant is None:
             return None
-        variant, taken = found
         variant.hits = self.hits
-        results = variant.call(*[arguments[place] for place in taken])
-        self._favourite = found if results is not None else None
+        results = variant.call(arguments)
+        self._favourite = variant if results is not None else None
         return results
 
-    def gave_up(self, call: Call) -> None:
-        """C gave up. Errors raised: KeyboardInterrupt and the like, if that is why."""
+    def gave_up(self, call: Call, failed: int) -> None:
+        """C gave up. Errors raised: why it did, where that is KeyboardInterrupt and the like, or arguments are gone."""
         self.failures += 1
-        if call.error is not None and not isinstance(call.error, Exception):
+        if call.error is not None and (failed > 1 or not isinstance(call.error, Exception)):
             raise call.error
+        if failed > 1:
+            raise MemoryError
 
     def _prepare(self) -> Callable[..., Any]:
         function = getattr(self.library.loaded(), self.name)
@@ -196,14 +210,15 @@ class Region:
             "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
             "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
-        lines = [f"def run({', '.join(names)}):"]
+        places = self.places or range(len(names))
+        picked = ", ".join(f"given[{place}]" for place in self.places) or "given"
+        lines = ["def run(given):", f" [{', '.join(names)}] = {picked}"]
         formats: list[str] = []
         words: list[str] = []
         lists: list[tuple[str, Input]] = []
         tensors: list[str] = []
         alike: list[tuple[str, torch.Tensor]] = []
-        slow = f"return slow({', '.join(names)})"
-        for place, (name, one) in enumerate(zip(names, self.inputs)):
+        for place, name, one in zip(places, names, self.inputs):
             known = None if example is None else example[place]
             if one.kind == "tensor" and isinstance(known, torch.Tensor):
                 alike.append((name, known))
@@ -244,7 +259,7 @@ class Region:
                 return None
             space |= {"test": test, "slow": self._slow}
             recorded = " or grad()" if any(known.requires_grad for _, known in alike) else ""
-            lines.insert(1, f" if not test({', '.join(name for name, _ in alike)}){recorded}: {slow}")
+            lines.insert(2, f" if not test({', '.join(name for name, _ in alike)}){recorded}: return slow(given)")
         head = "".join(formats)
         space["pack"] = struct.Struct("<" + head).pack
         lines.append(f" sources = [{', '.join(tensors)}]")
@@ -264,6 +279,10 @@ class Region:
         lines.append(" out = Out()")
         lines.append(" token = next(tokens)")
         lines.append(" call = calls[token] = Call(operators, readers, sources, out, shapes)")
+        if self.lets_go:
+            space["places"] = [place for place, one in zip(places, self.inputs) if one.kind == "tensor"]
+            lines.append(" call.given, call.places = given, places")
+            lines.append(f" del sources, {', '.join(tensors)}")
         if self.counters:
             lines.append(" call.counters = counters")
         if self.random:
@@ -273,7 +292,7 @@ class Region:
         lines.append(" if failed:")
         if self.random:
             lines.append("  restore(before)")
-        lines.append("  gave_up(call)")
+        lines.append("  gave_up(call, failed)")
         lines.append("  return None")
         lines.append(" region.failures = 0")
         if self.counters:
@@ -381,30 +400,56 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         outputs.append(found)
         size += _words(found)
     shapes = _own_memory(w.lines, outputs)
+    gone = _let_go(low)
     at = 0
     for output in outputs:
         _write(low, output, at)
         at += _words(output)
-    w.line("failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
+    w.line("d2s_tidy(c); failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
     body = w.lines
     for local in low.hits.values():
         w.lines.insert(len(w.lines) - 1, f"  out[{size}] = {local};")
         size += 1
-    prologue = _prologue(low, inputs)
+    prologue = _prologue(low, inputs, gone)
     lines = [
         f"i64 {name}(const i64 *in, i64 *out, i64 token) {{", *w.locals, "  char stack[16384] "
         "__attribute__((aligned(64)));", "  ctx room, *c = &room; i64 failed = 1, objects = (i64)1 << 40;",
         "  memset(c, 0, sizeof(ctx)); c->token = token; c->call = d2s_callback; c->bump = stack; c->left = 16384;",
-        *prologue, *body, "  goto done;",
+        *prologue, *w.head, *body, "  goto done;",
         "bail: __attribute__((cold)); failed = 1;",  # else the compiler takes all that follows many checks for rare
-        "done: d2s_end(c); return failed;", "}",
+        "done: d2s_end(c); return failed ? 1 + c->gone : 0;", "}",
     ]  # fmt: skip
     text = "\n".join(lines)
     library.functions.append(bare(text))
     calls = [(op, list(dict.fromkeys(op.inputs))) for op, _ in low.calls]
     strict = any(op.grad_mode == "on" for op in _all(ops))
     seen = annotated(text, w.places)
-    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict, shapes)
+    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict, bool(gone),
+                  shapes=shapes)  # fmt: skip
+
+
+_RAISES = re.compile(r"if \(!\((b|l)\d+ = (d2s_|l_)\w+\(c, [^;]*\)\)\) goto bail;|if \(d2s_spin\(c\)\) goto bail;")
+"""Where C gives up because there is no memory, or a signal came."""
+
+
+def _let_go(low: Lowering) -> set[int]:
+    """Let arguments go after their last use, and after the last line where Python may have to begin again; their
+    numbers."""
+    lines = low.w.lines
+    low.end()
+    last = max((at for at, line in enumerate(lines) if BAIL in _RAISES.sub("", line)), default=-1)
+    waiting: list[int] = []
+    found: set[int] = set()
+    inserted: list[tuple[int, str]] = []
+    for at, dead in low.ends:
+        waiting += [t.n for t in dead if not t.mine]
+        if at > last and waiting:
+            inserted.append((at, "  " + " ".join(f"d2s_put(c, b{n});" for n in waiting)))
+            found.update(waiting)
+            waiting = []
+    for at, line in reversed(inserted):
+        lines.insert(at, line)
+    return found
 
 
 def _own_memory(lines: list[str], outputs: Sequence[Value | Stacked]) -> list[Shape | None]:
@@ -433,7 +478,8 @@ def _all(ops: Sequence[Operator]) -> Iterator[Operator]:
 
 
 def stacked(low: Lowering, items: Items) -> Value | Stacked:
-    """The items as rows of one tensor, which is there if there are any and they have one size."""
+    """The items as rows of one tensor, which is there if there are any and they have one size, and are not ``BIG``:
+    those leave C without a copy, and beside copies of them they would be twice as much."""
     if not isinstance(items.item, Tensor):
         return items
     w, n, rank, width = low.w, items.n, items.item.rank, items.width
@@ -446,8 +492,8 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
         w.line(f"for (i64 d = 0; d < {rank}; d++) size *= first[3 + d];")
         w.line(f"for (i64 i = 0; i < l{n}->len; i++) {{ i64 *t = first + i * {width};")
         w.line(f"  if (!t[0] || memcmp(t + 3, first + 3, 8 * {rank})) same = 0; }}")
-        with w.block("if (same)"):
-            w.line(f"size *= sizeof({rows.ctype});")
+        w.line(f"size *= sizeof({rows.ctype});")
+        with w.block("if (same && size <= BIG)"):
             w.line(f"if (!(b{rows.n} = d2s_new(c, size * l{n}->len))) goto bail;")
             w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
             for dim in range(rank):
@@ -488,8 +534,8 @@ def _write(low: Lowering, value: Value | Stacked, at: int) -> None:
         w.line(f"{parts[0]} if (b{n}) {{ {' '.join(inner)} }}")
 
 
-def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
-    """The inputs' locals, from the words that Python wrote."""
+def _prologue(low: Lowering, inputs: list[Input], gone: Collection[int]) -> list[str]:
+    """The inputs' locals, from the words that Python wrote. ``gone``: the numbers of those that are let go."""
     lines: list[str] = []
     sources = [one for one in inputs if one.kind == "tensor"]
     if sources:
@@ -499,7 +545,8 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
         value = one.value
         if isinstance(value, Tensor):
             n = value.n
-            lines.append(f"  given[{number}].rc = (i64)1 << 40; given[{number}].src = {number}; "
+            count = f"1; given[{number}].cls = 63" if n in gone else "(i64)1 << 40"
+            lines.append(f"  given[{number}].rc = {count}; given[{number}].src = {number}; "
                          f"given[{number}].data = (char *)in[{at}];")  # fmt: skip
             guard = f"if (in[{at}] != -1) " if value.null else ""
             lines.append(f"  {guard}{{ b{n} = &given[{number}]; p{n} = ({value.ctype} *)in[{at}]; "

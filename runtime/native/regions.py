@@ -4,12 +4,19 @@
     t = R5(v9, v2)                   a region
     if t is None: (v7,) = g6(v9, v2)       where it gave up: the same Operators, as the interpreter writes them
     else: (v7,) = t
+
+A region that takes a list may let go what it reads for the last time, before it ends:
+
+    b = [v9, v2]
+    del v9                           nobody but the list has it
+    t = R5(b)
+    if t is None: v9 = b[0]; ...
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -71,19 +78,33 @@ class RegionEmitter(Emitter, Generic[Lowered]):
         return [var for op in ops for var in op.outputs if var not in dead]
 
     def write_call(self, function: Callable[..., Any], given: Iterable[Variable], ops: list[Operator],
-                   results: list[Variable]) -> None:  # fmt: skip
-        """Call a region; where it gives None, the interpreter's code for the same Operators runs."""
+                   results: list[Variable], leaving: Collection[Variable] | None = None) -> None:  # fmt: skip
+        """Call a region; where it gives None, the interpreter's code for the same Operators runs. ``leaving``: what
+        may be gone when it gives something else; then it takes a list."""
         given = list(given)
-        call = f"{self.bind(function, 'R')}({', '.join(map(self.name, given))})"
+        names = list(map(self.name, given))
         self._python += 1
         outline = self.outline(ops)
         self._python -= 1
+        handed = [var for var in outline.dying if leaving and var in leaving and self.name(var) in names]
         found = self.fresh("t")
-        self.line(f"{found} = {call}")
+        box = self.fresh("b")
+        if handed:
+            self.line(f"{box} = [{', '.join(names)}]")
+            self.drop(handed)
+        arguments = ", ".join(names) if leaving is None else box if handed else f"[{', '.join(names)}]"
+        self.line(f"{found} = {self.bind(function, 'R')}({arguments})")
         with self.indented(f"if {found} is None:"):
+            for var in handed:
+                self.line(f"{self.name(var)} = {box}[{names.index(self.name(var))}]")
+            if handed:
+                self.line(f"del {box}")
             self.before_region_in_python(given)
             self.line(outline.text)
+            self.drop(handed)
         with self.indented("else:"):
+            if handed:
+                self.line(f"del {box}")
             self.line("pass")
             names = [self.name(var) for var in results]
             if names:
@@ -92,7 +113,7 @@ class RegionEmitter(Emitter, Generic[Lowered]):
                 if self.flag(var) in self.flagged:
                     self.line(f"{self.flag(var)} = False")
         self.line(f"del {found}")
-        self.drop(outline.dying)
+        self.drop(var for var in outline.dying if var not in handed)
 
     def before_region_in_python(self, given: Iterable[Variable]) -> None:
         """Write what a region's arguments need where the interpreter runs it after all."""

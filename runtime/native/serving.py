@@ -55,7 +55,7 @@ class Call:
 
     __slots__ = (
         "_made", "_memory", "_objects", "_operators", "_out", "_readers", "_shapes", "counters", "error", "found",
-        "hits", "sources",
+        "given", "hits", "places", "sources",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,10 @@ class Call:
         self.sources = sources
         self.error: BaseException | None = None
         self.found: tuple[Any, ...] | None = None if readers else ()
+        self.given: list[Any] = []
+        """The arguments, as they were handed over."""
+        self.places: Sequence[int] = ()
+        """Where in ``given`` each tensor stands."""
         self.counters: Sequence[int] = ()
         self.hits: Sequence[int] = ()
         """How often the counted Blocks ran."""
@@ -145,6 +149,10 @@ class Call:
         made = torch.empty(shape[0], dtype=shape[1])
         self._memory[words[1]] = made
         words[0] = made.data_ptr()
+
+    def let_go(self, source: int) -> None:
+        """C was the last to read an argument."""
+        self.sources[source] = self.given[self.places[source]] = None
 
     def forget(self, address: int) -> None:
         """C is done with some memory."""

@@ -30,7 +30,8 @@ def select(low: Lowering, t: Tensor, dim: int, index: Number) -> Tensor:
     size, strides = t.dims[dim], low.strides(t)
     at = low.w.local("i64", "y")
     low.w.line(f"{at} = {index.text};")
-    low.w.bail(f"{at} < -({size}) || {at} >= {size}")
+    if not (isinstance(index.dim, int) and isinstance(size, int) and -size <= index.dim < size):
+        low.w.bail(f"{at} < -({size}) || {at} >= {size}")
     low.w.line(f"{at} += {at} < 0 ? {size} : 0;")
     dims = t.dims[:dim] + t.dims[dim + 1 :]
     dense = t.strides is None and t.straight and dim == 0

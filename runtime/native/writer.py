@@ -13,6 +13,7 @@ from runtime.native.values import Expr
 BAIL = "goto bail;"
 """What C does where it cannot go on."""
 
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _NOTE = re.compile(r"( *)/\*@(\d+)\*/")
 
 
@@ -55,6 +56,10 @@ class Writer:
         """What stands for ``BAIL`` in lines."""
         self.checked = False
         """Whether sizes are multiplied with a look at 64 bits."""
+        self.head: list[str] = []
+        """What comes before all lines: sizes, and checks, that need no more than ``early``."""
+        self.early: set[str] | None = None
+        """Locals that have their value from the start and keep it; None where there is no head."""
         self.places: list[Location] = []
         """Where in the user's source the lines came from, in their order."""
         self._known: list[dict[tuple[str, Expr, Expr], str]] = [{}]
@@ -107,8 +112,28 @@ class Writer:
             self.line("}")
 
     def bail(self, condition: str) -> None:
-        """Give up under a condition: the region runs again in Python."""
-        self.line(f"if ({condition}) goto bail;")
+        """Give up under a condition: the region runs again in Python. What is known of sizes from the start is tested
+        there, and that a size differs from itself nowhere."""
+        size, _, other = condition.partition(" != ")
+        if size == other:
+            return
+        text = f"if ({condition}) goto bail;"
+        if self.indent == 1 and self.failure is BAIL and self._is_early(condition):
+            if "  " + text not in self.head:
+                self.head.append("  " + text)
+            return
+        self.line(text)
+
+    def _is_early(self, text: Expr) -> bool:
+        """Whether an expression can be computed before all lines."""
+        return self.early is not None and (isinstance(text, int) or self.early.issuperset(_NAME.findall(text)))
+
+    def _before_all(self, name: str, text: str) -> str:
+        """Give a local its value before all lines."""
+        assert self.early is not None
+        self.head.append(f"  {name} = {text};")
+        self.early.add(name)
+        return name
 
     # -- sizes ---------------------------------------------------------------------------------------------------
 
@@ -134,6 +159,9 @@ class Writer:
         name = self.local("i64", "z")
         if sign == "*" and self.checked:
             self.bail(f"__builtin_mul_overflow((i64){a}, (i64){b}, &{name})")
+        elif self._is_early(a) and self._is_early(b):
+            self._known[0][key] = self._before_all(name, f"{a} {sign} {b}")
+            return name
         else:
             self.line(f"{name} = {a} {sign} {b};")
         self._known[-1][key] = name

@@ -137,6 +137,22 @@ def test_big_results_are_not_computed_ahead() -> None:
     assert isinstance(mine, NativeExecutable) and not ahead(mine)
 
 
+@pytest.mark.parametrize(("batch", "columns", "most"), [(2, 7, 16), (8, 7, 8), (16, 4096, 0), (32, 7, 2), (40, 7, 0),
+                                                      (2, 4096, 8)])  # fmt: skip
+def test_how_many_are_computed_at_once(batch: int, columns: int, most: int) -> None:
+    """As many as gain something, in memory of C's own."""
+    text = counted(FORMS["mm"]).replace("f32[2, 7]", f"f32[{batch}, {columns}]")
+    text = text.replace("f32[5, 7]", f"f32[5, {columns}]").replace("[s0, 2, 5]", f"[s0, {batch}, 5]")
+    made = compile_program(parse_program(text.replace("f32[2, 5]", f"f32[{batch}, 5]")))
+    assert isinstance(made, NativeExecutable)
+    if not most:
+        assert not ahead(made)
+        return
+    bytes_ = batch * columns * 4
+    assert f"d2s_new(c, {most} * {batch * columns} * 4)" in made.c_source()
+    assert most * bytes_ <= chunks.ROOM == 1 << 18 and most * batch <= chunks.ROWS
+
+
 class Net(nn.Module):
     """A loop that may end early."""
 

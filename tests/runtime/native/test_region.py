@@ -298,6 +298,6 @@ def test_straight_lines_in_another_layout() -> None:
     for _ in range(3):
         made.run([x, y], [])
     (found,) = one.variants.values()
-    assert found is not None and one._favourite is found and found[0]._served == 3 and not one._served
+    assert found is not None and one._favourite is found and found._served == 3 and not one._served
     made.run([x, x], [])
     assert one._favourite is None and one._served == 1
