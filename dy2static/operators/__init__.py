@@ -26,7 +26,7 @@ from dy2static.operators.constructs.escape import (
     taken,
     value_of,
 )
-from dy2static.operators.constructs.global_stmt import set_global
+from dy2static.operators.constructs.global_stmt import del_global, set_global
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.if_stmt import if_stmt
 from dy2static.operators.constructs.nonlocal_stmt import note_nonlocal
@@ -65,11 +65,12 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "Items", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
-    "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_item", "dict_of", "each",
-    "error_of", "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh", "from_end", "fstring",
-    "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence",
-    "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal",
-    "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons", "raise_stmt",
-    "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "star_of_tuple",
-    "take", "taken", "unary", "unpack", "value_of", "variables", "while_stmt", "without_keys",
+    "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_global", "del_item",
+    "dict_of", "each", "error_of", "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh",
+    "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
+    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error",
+    "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
+    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
+    "star_of_list", "star_of_tuple", "take", "taken", "unary", "unpack", "value_of", "variables", "while_stmt",
+    "without_keys",
 ]  # fmt: skip

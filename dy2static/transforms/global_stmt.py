@@ -1,4 +1,4 @@
-"""Stores to names declared ``global`` go through an operator, which notes what they held.
+"""Stores to names declared ``global``, and deletions, go through an operator, which notes what they held.
 
 >>> from dy2static.transforms.base import annotate, rewritten
 >>> print(rewritten('''
@@ -24,7 +24,7 @@ from dy2static.transforms.base import Context, Transformer, constant
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Replace every assignment to a global; runs after `targets`."""
+    """Replace every assignment to a global, and every deletion; runs after `targets`."""
     return _Global(context).visit(tree)
 
 
@@ -40,3 +40,11 @@ class _Global(Transformer):
         if scope is None or target.id not in scope.globals:
             return node
         return replace("_d2s.set_global(name, value)", name=constant(target.id), value=node.value, origin=node)
+
+    def visit_Delete(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        (target,) = node.targets
+        scope = facts.get(self.function, Fact.SCOPE)
+        if not isinstance(target, gast.Name) or scope is None or target.id not in scope.globals:
+            return node
+        return replace("_d2s.del_global(name)", name=constant(target.id), origin=node)

@@ -47,6 +47,7 @@ class _Nonlocal(Transformer):
         for statement in super().block(body):
             if isinstance(statement, _SIMPLE) and names:
                 for name in sorted(uses(statement).writes & names):
-                    result += replace("_d2s.note_nonlocal(lambda: name)", name=name, origin=statement)
+                    form = "lambda: name, True" if isinstance(statement, gast.Delete) else "lambda: name"
+                    result += replace(f"_d2s.note_nonlocal({form})", name=name, origin=statement)
             result.append(statement)
         return result

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec, RetraceWarning, to_static
+from runtime.errors import TraceError
 from tests.oracle import check, check_saved, hold, run, same
 
 
@@ -340,3 +341,29 @@ def test_sizes_that_torchs_python_refuses_and_a_handler_takes(spec):
     for size in (3, 8, 1, 5, 1, 7):
         x = torch.arange(3.0 * size).reshape(size, 3)
         same(static(x), refused_or_doubled(x), tolerance=1e-6)
+
+
+LEFT = {
+    "reshape": lambda x, c: x.reshape((1, -1) if c > 0 else (-1, 1)),
+    "view": lambda x, c: x.view((2, -1) if c > 0 else (-1, 2)),
+    "one by one": lambda x, c: x.reshape(1 if c > 0 else -1, -1 if c > 0 else 1),
+    "unflatten": lambda x, c: x.unflatten(0, (2, -1) if c > 0 else (-1, 2)),
+}
+OF_A_PATH = {
+    "sizes": lambda x, c: x.reshape((1, 4) if c > 0 else (4, 1)),
+    "one": lambda x, c: x.reshape(2, 2 if c > 0 else -1),
+    "on each path": lambda x, c: x.reshape((1, -1)) if c > 0 else x.reshape((-1, 1)),
+    "numbers": lambda x, c: x.view(int(c.abs()), int(c.abs()) + 3),
+}
+
+
+@pytest.mark.parametrize("use", LEFT)
+def test_which_size_is_left_may_not_depend_on_the_path(use):
+    with pytest.raises(TraceError, match="D2S235"):
+        to_static(LEFT[use])(torch.randn(4), torch.tensor(1))
+
+
+@pytest.mark.parametrize("use", OF_A_PATH)
+def test_sizes_of_a_shape_that_depend_on_the_path(use):
+    x = torch.randn(4, requires_grad=True)
+    check(OF_A_PATH[use], (x, torch.tensor(1)), (x, torch.tensor(-1)))

@@ -1,6 +1,7 @@
-"""Stores to names declared ``global``.
+"""Stores to names declared ``global``, and deletions of them.
 
     global n; n = 1   ->   set_global("n", 1)
+    global n; del n   ->   del_global("n")
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from dy2static.operators.provenance.provenance import note_global_write
+from dy2static.operators.provenance.provenance import note_global_presence, note_global_write
 from dy2static.operators.shared.staging import active
 
 
@@ -19,3 +20,16 @@ def set_global(name: str, value: Any) -> None:
     if session is not None:
         note_global_write(session, namespace, name)
     namespace[name] = value
+
+
+def del_global(name: str) -> None:
+    """Unbind a global name of the calling function's module. Errors raised: NameError if it is not bound."""
+    namespace = sys._getframe(1).f_globals
+    session = active()
+    if session is not None:
+        note_global_presence(session, namespace, name)
+    if name not in namespace:
+        raise NameError(f"name '{name}' is not defined", name=name)
+    if session is not None:
+        note_global_write(session, namespace, name)
+    del namespace[name]

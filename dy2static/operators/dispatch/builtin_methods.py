@@ -147,6 +147,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if not issubclass(kind, f.__objclass__) and kind in _EMPTY:
             theirs(f, kind())  # of another class: Python says so
     given = args[1:] if unbound else args
+    if name == "__delattr__" and len(given) == 1 and type(given[0]) is str:
+        traced_attribute.note_holding(session, owner, given[0])
     if name in _SYNTAX and isinstance(owner, _HOLDING) and not kwargs and len(given) == _SYNTAX[name][1]:
         if namespace_owner(session, owner) is None:  # super().__getitem__(key) of a user's method
             return _SYNTAX[name][0](session, owner, *given, own=True)

@@ -205,6 +205,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     is_lookup = isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__getattribute__"
     if is_lookup and len(args) == 2 and not kwargs:
         return traced_attribute.stored(session, f, *args)
+    if isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__delattr__" and len(args) == 2:
+        traced_attribute.note_holding(session, args[0], args[1])
     makes = unasked(f, "__name__", "") in ("__init__", "__new__")
     if not makes and not isinstance(unasked(f, "__self__"), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)

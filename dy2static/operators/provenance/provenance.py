@@ -30,7 +30,7 @@ from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.python_state.journal import MISSING, Place, cell_value
 from runtime.tracer.values.inside import inside
 
 CONTAINERS = (list, dict, set, deque)
@@ -400,6 +400,14 @@ def note_global_write(session: Session, namespace: dict[str, Any], name: str) ->
     session.journal.note_global(namespace, name)
 
 
+def note_global_presence(session: Session, namespace: dict[str, Any], name: str) -> None:
+    """Guard whether a global is bound, whatever it is."""
+    if not written(session, Place("global", namespace, name)):
+        is_bound = name in namespace
+        session.guards.add_test((id(namespace), name, "deleted"), f"whether there is a global '{name}'",
+                                lambda: (name in namespace) is is_bound)
+
+
 def _note_global_read(session: Session, namespace: dict[str, Any], name: str) -> None:
     value = namespace[name]
     place = Place("global", namespace, name)
@@ -556,6 +564,14 @@ def _note_part(session: Session, function: types.FunctionType, attribute: str, w
         session.guards.add((id(function), attribute), f"{what} of {function.__qualname__}",
                            functools.partial(getattr, function, attribute), value,
                            Place("attribute", function, attribute))  # fmt: skip
+
+
+def note_binding(session: Session, name: str, cell: types.CellType) -> None:
+    """Guard whether a name of an outer function is bound, whatever it is."""
+    if not written(session, Place("attribute", cell, "cell_contents")):
+        is_bound = not isinstance(cell_value(cell), Undefined)
+        session.guards.add_test((id(cell), "bound"), f"whether '{name}' is bound in an outer function",
+                                lambda: isinstance(cell_value(cell), Undefined) is not is_bound)
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:

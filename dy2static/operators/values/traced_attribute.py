@@ -501,6 +501,7 @@ def delete(session: Session, obj: Any, name: str) -> None:
     if isinstance(obj, StagedSequence):
         theirs(delattr, _EMPTY[obj.python_name], name)
     _note_stores(session, obj, name, "__delattr__")
+    note_holding(session, obj, name)
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fdel):
         call(found.fdel, obj)
@@ -516,6 +517,28 @@ def delete(session: Session, obj: Any, name: str) -> None:
         return
     note_write(session, obj, name)
     delattr(obj, name)
+
+
+def note_holding(session: Session, obj: Any, name: str) -> None:
+    """Guard whether an object from outside holds an attribute itself, so that it can be deleted."""
+    if isinstance(obj, (torch.Tensor, Staged, Choice)) or type(name) is not str:
+        return
+    if is_external(session, obj) and not written(session, Place("attribute", obj, name)):
+        session.guards.pin(obj)
+        session.guards.add((id(obj), name, "deleted"), f"whether a {type(obj).__name__} holds '{name}'",
+                           lambda: _holds(obj, name), _holds(obj, name))
+
+
+def _holds(obj: Any, name: str) -> bool:
+    space = unasked(obj, "__dict__", {})
+    parts = [space] if isinstance(obj, (type, types.ModuleType)) else [
+        space, *(space.get(part, {}) for part in _REGISTERED if isinstance(obj, torch.nn.Module))]
+    if any(name in part for part in parts):
+        return True
+    return isinstance(_class_attribute(type(obj), name), types.MemberDescriptorType) and hasattr(obj, name)
+
+
+_REGISTERED = ("_parameters", "_buffers", "_modules")
 
 
 def _no_attribute(obj: Any, name: str) -> str:

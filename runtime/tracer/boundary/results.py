@@ -29,7 +29,7 @@ from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInf
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
-from runtime.tracer.python_state.journal import MISSING, python_kind
+from runtime.tracer.python_state.journal import MISSING, Undefined, python_kind
 from runtime.tracer.recording import gradients, leaf_gradients, nonwritable_views, used_up
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
@@ -99,7 +99,7 @@ class Outputs:
             fields = [("selector", self.leaf(self.session.operand(value.selector)))]
             fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
             return Record("choice", "", tuple(fields))
-        if value is MISSING:
+        if value is MISSING or isinstance(value, Undefined) and not self._around:  # an outer function's name, deleted
             return Record("missing", "", ())
         if isinstance(value, Transient):
             value.leave()

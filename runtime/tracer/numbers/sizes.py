@@ -89,6 +89,10 @@ class Sizes:
             if type(size) is not int:
                 self.bind_size(size, var, dim)
 
+    def number_of(self, size: torch.SymInt) -> Variable | None:
+        """The number of the Program that a size is; None if it is another one, or computed of such."""
+        return self._values.get(size.node.expr)
+
     def visible(self, size: Any) -> bool:
         """Whether a size can be computed from what the current Block may read."""
         if type(size) is int:

@@ -195,8 +195,8 @@ def cell_value(cell: types.CellType, name: str = "") -> Any:
 
 
 def set_cell(cell: types.CellType, value: Any) -> None:
-    """Assign to a local variable that a closure shares; `Undefined` deletes it."""
-    if isinstance(value, Undefined):
+    """Assign to a local variable that a closure shares; `Undefined` or ``MISSING`` delete it."""
+    if value is MISSING or isinstance(value, Undefined):
         del cell.cell_contents
     else:
         cell.cell_contents = value

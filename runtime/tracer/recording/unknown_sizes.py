@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.ir import Block, Variable
 from runtime.tracer.recording.session import Session
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def settled(session: Session, func: Any, args: Any, kwargs: Any) -> list[Any] | 
     """
     if func._schema.name in _EXPANDING:
         return _expanded(session, func, args)
+    if func is torch.ops.aten.unflatten.int and len(args) > 2:
+        _require_at_most_one_left(session, [size for size in args[2] if isinstance(size, torch.SymInt)])
     if func._schema.name in _LEFT_OVER:
         return with_size_left(session, func, [session.fake(args[0]), *args[1:]])
     broadcasts = torch.Tag.pointwise in func.tags or func._schema.name in _BROADCASTING
@@ -55,11 +58,37 @@ def with_size_left(session: Session, func: Any, args: Any) -> list[Any] | None:
         return None
     tensor, shape = args
     unknown = [place for place, size in enumerate(shape) if isinstance(size, torch.SymInt)]
+    if len(unknown) > 1:
+        _require_at_most_one_left(session, [shape[place] for place in unknown])
     if len(unknown) != 1 or -1 in [size for size in shape if type(size) is int]:
         return None
     if _least(session, shape[unknown[0]]) >= 0:
         return None
     return [tensor, [-1 if place in unknown else size for place, size in enumerate(shape)]]
+
+
+def _require_at_most_one_left(session: Session, sizes: list[torch.SymInt]) -> None:
+    """Refuse several sizes of which one may be the -1 of a path: which of them is what is left depends on it.
+
+    Raises:
+        TraceError: D2S235.
+    """
+    numbers = [session.sizes.number_of(size) for size in sizes]
+    if any(_is_left(scope.block, number) for number in numbers for scope in session.scope.chain()):
+        raise session.error(
+            "several sizes of a shape depend on the path, and one of them may be -1",
+            hint="Call the function on each path, with the sizes written there.", code="D2S235")
+
+
+def _is_left(block: Block, number: Any) -> bool:
+    """Whether a number that a Block gives is -1 on some path of a branch in it."""
+    if not isinstance(number, Variable):
+        return type(number) is int and number == -1
+    op = next((op for op in block.ops if op.blocks and number in op.outputs), None)
+    if op is None:
+        return False
+    place = op.outputs.index(number)
+    return any(_is_left(one, one.yields[place]) for one in op.blocks if place < len(one.yields))
 
 
 def depends_on_data(session: Session, value: Any) -> bool:
