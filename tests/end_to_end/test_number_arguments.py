@@ -272,3 +272,34 @@ def test_exponents_that_are_never_negative_need_no_branch() -> None:
     static = check(counter, *[(torch.randn(3), T(n)) for n in (3, 0, 2)])
     (program,) = static.programs
     assert not any(op.name == "cond" for op in program.block.walk())
+
+
+TOLERANCES = {
+    "rtol": lambda x, s: torch.allclose(x, x * 1.05, rtol=s),
+    "by position": lambda x, s: torch.allclose(x, x * 1.05, s),
+    "both": lambda x, s: torch.allclose(x, x * 1.05, s, s),
+    "of a method": lambda x, s: x.allclose(x * 1.05, atol=s),
+    "in a branch": lambda x, s: x * 2 if torch.allclose(x, x * 1.05, rtol=s) else x,
+}
+SPACED = {
+    "linspace": lambda x, s: torch.linspace(0, s, 3),
+    "from a tensor": lambda x, s: torch.linspace(s, 1, 3) * x,
+    "of two tensors": lambda x, s: torch.linspace(s, s * 2, 3).requires_grad,
+    "logspace": lambda x, s: torch.logspace(s, end=s * 2, steps=3),
+    "that needs a gradient": lambda x, s: torch.linspace(0, s, 3, requires_grad=True) * x,
+}
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("kind", TOLERANCES)
+def test_tolerances(kind, needs_gradient):
+    s = torch.tensor(0.1, requires_grad=needs_gradient)
+    little = torch.tensor(1e-5, requires_grad=needs_gradient)
+    check(TOLERANCES[kind], (torch.ones(3), s), (torch.ones(3), little), (torch.ones(3), s.detach()[None]))
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("kind", SPACED)
+def test_bounds_of_numbers_at_equal_distances_have_no_history(kind, needs_gradient):
+    s = torch.tensor(0.1, requires_grad=needs_gradient)
+    check(SPACED[kind], (torch.ones(3, requires_grad=True), s))

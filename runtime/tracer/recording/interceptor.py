@@ -131,6 +131,10 @@ _FACTORIES = frozenset({
 """Functions that make a tensor, and take ``requires_grad``: what is given as ``out`` gets it, too."""
 
 
+_SPACED = frozenset({"linspace", "logspace"})
+"""Those of them that take tensors for their bounds."""
+
+
 class Interceptor(torch_internals.TorchFunctionMode):
     """Refuses, or stages, what would freeze a tensor's data into the Program."""
 
@@ -225,10 +229,19 @@ class Interceptor(torch_internals.TorchFunctionMode):
                 isinstance(one, torch.Tensor) for one in args):
             needs = bool(kwargs.pop("requires_grad", False))
             return gradients.given_to_factory(session, self._called(func, args, kwargs), needs)
+        if name in _SPACED and kwargs.get("out") is None:
+            args, kwargs = self._without_history(args), self._without_history(kwargs)
         if kwargs.get("requires_grad") is True:  # of a factory: below autograd it would be lost
             made = self.__torch_function__(func, types, args, {**kwargs, "requires_grad": False})
             return gradients.requires_grad_(session, made)
         return self._called(func, args, kwargs)
+
+    def _without_history(self, given: Any) -> Any:
+        """Arguments of a factory, whose result has no history whatever its bounds are."""
+        items = given.items() if isinstance(given, dict) else enumerate(given)
+        found = {key: self._detach("detach", torch.Tensor.detach, (one,), {})
+                 if isinstance(one, torch.Tensor) else one for key, one in items}  # fmt: skip
+        return found if isinstance(given, dict) else tuple(found.values())
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What torch's function gives."""

@@ -90,6 +90,24 @@ def tolist(session: Session, tensor: torch.Tensor) -> Any:
     return nested(tensor)
 
 
+def _with_tolerances(session: Session, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of ``allclose`` with numbers for its tolerances, which tensors without dimensions may be.
+
+    Errors raised: TypeError, as torch words it.
+    """
+    def number(value: Any, what: str) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if session.fake(value).dim() or session.info(value).requires_grad:
+            raise TypeError(f"allclose(): argument {what} must be float, not Tensor")
+        return item(session, value)
+
+    names = ("rtol", "atol")
+    given = [number(one, f"'{name}' (position {place + 3})") for place, (one, name) in enumerate(zip(args[2:], names))]
+    return [*args[:2], *given, *args[4:]], {
+        key: number(one, f"'{key}'") if key in names else one for key, one in kwargs.items()}
+
+
 def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     """What a function that reads a tensor's data gives: a staged value, or a located error."""
     tensor = args[0]
@@ -100,7 +118,7 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "equal":
         return _recorded(session, "aten.equal.default", list(args), {}, "bool")
     if name == "allclose":
-        return _recorded(session, "aten.allclose.default", list(args), kwargs, "bool")
+        return _recorded(session, "aten.allclose.default", *_with_tolerances(session, args, kwargs), "bool")
     if name == "is_nonzero":
         return session.from_tensor("truth", tensor, kind="bool")
     if name == "__contains__":
