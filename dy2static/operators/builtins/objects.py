@@ -81,6 +81,8 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         return distribute(session, value, lambda option: _isinstance(session, (option, classes), {}))
     if held_choice(classes) is not None:
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
+    if isinstance(value, History):
+        return issubclass(torch.autograd.graph.Node, classes)
     if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray)):
         try:
             return issubclass(eager_type(value), classes)
@@ -184,7 +186,7 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if isinstance(obj, Choice):
         return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}), itself=True)
     if isinstance(obj, Staged):
-        return hasattr(obj.python_type, _name(name))
+        return hasattr(obj.python_type(), _name(name))
     if module_parts.may_be_open(session) and module_parts.has_chosen(obj, _name(name)):
         return module_parts.look(session, obj, name, lambda value: True, lambda: False)
     held = traced_attribute.asked_per_path(session, obj, name)

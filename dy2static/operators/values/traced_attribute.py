@@ -15,7 +15,7 @@ import torch
 
 from dy2static.operators.calls import autograd_function, numpy_arrays
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import StagedRange, StagedSequence
+from dy2static.operators.calls.sequences import StagedRange, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import from_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
@@ -44,6 +44,7 @@ from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import containers
 from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import has_traced, row_of
@@ -56,7 +57,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
         obj = containers.opened(obj)
     if isinstance(obj, Choice):
-        if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
+        is_method = name != "__class__" and callable(getattr(torch.Tensor, name, 0))
+        if is_method and all(isinstance(option, torch.Tensor) for option in obj.options):
             return functools.partial(_method, session, obj, name)
         return distribute(session, obj, lambda option: read(session, option, name), itself=True)
     if isinstance(obj, Undefined):
@@ -72,6 +74,10 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return _of_number(session, obj, name)
     if isinstance(obj, StagedSequence):
         return _of_sequence(session, obj, name)
+    if isinstance(obj, StagedSize) and name in ("__class__", "__doc__"):
+        return getattr(torch.Size(), name)
+    if isinstance(obj, History) and name in ("__class__", "__doc__"):
+        obj.refuse("the class")
     if name in _OF_PARTS and isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session):
         module_parts.settle(session, obj)
     if name == "__dict__":

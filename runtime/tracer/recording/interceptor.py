@@ -104,6 +104,17 @@ class History(Transient):
     def __getattr__(self, name: str) -> Any:
         self.refuse(f"'.{name}'")
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, History):
+            self.refuse("the identity")
+        return False
+
+    def __hash__(self) -> int:
+        self.refuse("the identity")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.refuse("a call")
+
     def __str__(self) -> str:
         self.refuse("the text")
 
