@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 
+import numpy as np
 import pytest
 import torch
 
@@ -40,3 +41,20 @@ def test_a_distribution_is_one_program():
     for _ in range(4):
         converted(torch.randn(4, 3))
     assert len(converted.programs) == 1
+
+
+TABLE = np.zeros(2)
+
+
+def test_the_line_that_reads_a_global_is_named():
+    """Not the line that calls the function."""
+
+    def reads(x):
+        y = x * 2
+        return y * float(TABLE[0])
+
+    static = to_static(reads)
+    with pytest.warns(RetraceWarning, match=r"global 'TABLE'.*\(return y \* float\(TABLE\[0\]\)\)"):
+        for _ in range(6):
+            TABLE[0] += 1
+            static(torch.ones(2))

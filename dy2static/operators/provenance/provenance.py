@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import linecache
 import os
 import types
 import warnings
@@ -20,9 +21,10 @@ from dy2static.names import OPERATORS
 from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
 from dy2static.operators.shared.policy import is_librarys
-from dy2static.operators.shared.reachable import global_names
+from dy2static.operators.shared.reachable import global_lines, global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
+from runtime.ir import Location
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.one_call import Taken
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -530,12 +532,13 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
     if id(function) in entered:
         return
     entered[id(function)] = function
-    namespace = function.__globals__
-    for name in global_names(function.__code__):
-        if name in namespace:
-            _note_global_read(session, namespace, name)
-        else:
-            _note_absence(session, namespace, name)
+    namespace, code = function.__globals__, function.__code__
+    for name in global_names(code):
+        with session.guards.located(functools.partial(_place_of_global, code, name)):
+            if name in namespace:
+                _note_global_read(session, namespace, name)
+            else:
+                _note_absence(session, namespace, name)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         if name not in (OPERATORS, "__class__"):
             _note_cell(session, name, cell)
@@ -547,6 +550,11 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
                     adopt(session, item)
         _note_part(session, function, attribute, "defaults")
     _note_part(session, function, "__code__", "code")
+
+
+def _place_of_global(code: types.CodeType, name: str) -> Location:
+    line = global_lines(code)[name]
+    return Location(code.co_filename, line, 0, code.co_name, linecache.getline(code.co_filename, line).rstrip())
 
 
 def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> None:

@@ -259,19 +259,35 @@ def global_names(code: types.CodeType) -> tuple[str, ...]:
     >>> global_names((lambda: [len(x) for y in z]).__code__)
     ('len', 'x', 'z')
     """
-    return tuple(sorted(set(_global_names(code))))
+    return tuple(sorted(global_lines(code)))
 
 
-def _global_names(code: types.CodeType) -> Iterator[str]:
+@functools.lru_cache(maxsize=4096)
+def global_lines(code: types.CodeType) -> dict[str, int]:
+    """The same, each with the line of its file that reads it first.
+
+    >>> list(global_lines((lambda: len(x)).__code__))
+    ['len', 'x']
+    """
+    found: dict[str, int] = {}
+    line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
+        line = _line_of(instruction) or line
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield str(instruction.argval)
+            found.setdefault(str(instruction.argval), line)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)
+            found = {**global_lines(constant), **found}
+    return found
+
+
+def _line_of(instruction: dis.Instruction) -> int | None:
+    if sys.version_info >= (3, 13):
+        return instruction.line_number
+    return instruction.starts_line
 
 
 __all__ = [
-    "ANY_NAME", "Code", "TOO_MUCH", "TooMuch", "function_of", "global_names", "has_grown", "is_growing", "is_several",
-    "is_stand_in", "is_users_class", "names_in", "reached",
+    "ANY_NAME", "Code", "TOO_MUCH", "TooMuch", "function_of", "global_lines", "global_names", "has_grown", "is_growing",
+    "is_several", "is_stand_in", "is_users_class", "names_in", "reached",
 ]  # fmt: skip

@@ -6,11 +6,12 @@ They are checked at every call, so a fact is turned into a quick test once, when
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import math
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -269,6 +270,15 @@ class GuardSet:
         self._guards: dict[Any, Guard] = {}
         self._pinned: dict[int, Any] = {}
         self._locate = locate
+
+    @contextlib.contextmanager
+    def located(self, locate: Callable[[], Location]) -> Iterator[None]:
+        """Facts that are recorded in here are read at a place of the user's, wherever the trace is."""
+        before, self._locate = self._locate, locate
+        try:
+            yield
+        finally:
+            self._locate = before
 
     def add(
         self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None
