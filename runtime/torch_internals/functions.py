@@ -3,6 +3,7 @@ and what torch hides from its own compiler."""
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -32,7 +33,10 @@ def decorated_generator(manager: Any, function: Callable[..., Any]) -> Any:
     """``manager(function)``, for a function that gives generators although it is no generator function."""
     one = manager() if isinstance(manager, type) else manager
     one(lambda: None)  # set_grad_enabled(False) switches the mode when it is made, and back when it decorates
-    return _contextlib._wrap_generator(one.clone, function)
+    wrap: Callable[..., Any] = _contextlib._wrap_generator
+    if "ctx_name" in inspect.signature(wrap).parameters:  # since torch 2.15, for profiles
+        return wrap(one.clone, function, _contextlib._context_manager_name(one))  # type: ignore[attr-defined]
+    return wrap(one.clone, function)
 
 
 PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]

@@ -239,7 +239,8 @@ def range_of_floats(x):
 @pytest.mark.parametrize("function", [causal, several_conditions])
 def test_conditions_on_sizes_are_decided(function: Any) -> None:
     lengths = (3, 5, 7, 9, 1, 11)
-    static = check(function, *[(_x(1, 2, length, 4),) for length in lengths])
+    # which kernel attention takes is PyTorch's choice, and another with gradients since 2.15
+    static = check(function, *[(_x(1, 2, length, 4),) for length in lengths], tolerance=1e-5)
     assert len(static.programs) == 3  # the first length, others, and 1
     assert not any(op.name == "cond" for program in static.programs for op in program.block.ops)
 

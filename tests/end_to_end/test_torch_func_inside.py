@@ -15,7 +15,10 @@ from dy2static import to_static
 from dy2static.errors import TraceError
 from tests.oracle import same
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # PyTorch's own
+pytestmark = [  # PyTorch's own
+    pytest.mark.filterwarnings(f"ignore:.torch.jit.script. is deprecated:{kind}")
+    for kind in ("DeprecationWarning", "FutureWarning")
+]
 
 LAYER = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 SCALE = 2.0

@@ -391,6 +391,7 @@ RECURRENT: dict[str, Callable[[], nn.Module]] = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")  # PyTorch's own, since 2.15
 @pytest.mark.parametrize("name", RECURRENT)
 def test_recurrent_networks_of_fixed_sizes_are_trained(name: str) -> None:
     make, x = RECURRENT[name], torch.randn(3, 2, 4)
