@@ -20,6 +20,11 @@ LIKE_EAGER: dict[str, Callable[[torch.Tensor], Any]] = {
         v := x if x.sum() > 0 else x.double(), v.__class__.__name__, v.__class__ is type(v)][1:],
     "names that classes have": lambda x: (
         hasattr(int(x.sum().detach()), "__dict__"), hasattr(float(x.sum().detach()), "real")),
+    "names of numbers": lambda x: [hasattr(int(x.sum().detach()), one) for one in ("__call__", "__name__", "real")],
+    "names of arrays": lambda x: [hasattr(x.detach().numpy(), one) for one in ("shape", "dtype", "ndim", "nothing")],
+    "map and filter": lambda x: (
+        isinstance(map(abs, x), map), isinstance(filter(None, [x.sum()]), filter), type(map(abs, x)).__name__,
+        isinstance((y for y in x), map), type(y for y in x).__name__),
     "a node is called": lambda x: callable((x * 2).grad_fn),
     "a node is there": lambda x: ((x * 2).grad_fn is None, x.grad_fn is None, bool((x * 2).grad_fn)),
     "a node is itself": lambda x: [g := (x * 2).grad_fn, g is g][1],
@@ -42,6 +47,27 @@ REFUSED: dict[str, Callable[[torch.Tensor], Any]] = {
 def test_as_eager(kind: str) -> None:
     for sign in (1, -1):
         oracle.check(LIKE_EAGER[kind], ((torch.ones(2, 3) * sign).requires_grad_(),))
+
+
+MISTAKES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "a float for an index": lambda x: x[float(x.sum().detach())],
+    "a float in an index": lambda x: x[None, float(x.sum().detach())],
+    "str": lambda x: str(x, foo=1),
+    "map": lambda x: list(map(abs, x, foo=1)),
+    "vars": lambda x: vars(x.detach().numpy()),
+}
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_mistakes_are_told_in_the_same_words(kind: str) -> None:
+    def caught(x: torch.Tensor) -> Any:
+        try:
+            return MISTAKES[kind](x)
+        except IndexError as error:
+            return str(error)
+
+    for function in (MISTAKES[kind], caught):
+        oracle.check(function, (torch.ones(3, requires_grad=True),))
 
 
 @pytest.mark.parametrize("kind", REFUSED)

@@ -32,6 +32,7 @@ from dy2static.operators.values.f_string import (
     is_staged_container,
     text_of_exception,
 )
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.recording import reads
 from runtime.tracer.values.numpy_arrays import NumpyArray
 
@@ -97,6 +98,8 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_exception_of_traced(args[0]):
             return text_of_exception(session, args[0], letter)
+        if args and kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
+            return theirs(function, "", *args[1:], **kwargs)  # which no text is made of: Python says so
         if args and isinstance(args[0], torch.nn.Module):  # its text has its settings, and those of what is inside
             note_modules(session, args[0])
         method = _method_for(args[0], letter) if len(args) == 1 else None

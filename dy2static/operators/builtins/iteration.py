@@ -46,7 +46,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values.sequence_operators import require_sortable
 from runtime.tracer.ambient import contents
-from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
@@ -380,10 +380,12 @@ def _later(handler: Any) -> Any:
     return apply
 
 
-def _lazy(handler: Any) -> Any:
+def _lazy(function: Any, handler: Any) -> Any:
     """The handler of what takes its items later: which container it then takes them from is asked then."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs:
+            theirs(function, abs, (), **kwargs)  # Python says which it does not take
         # which function it is asked for each item
         per_option = _later(lambda session, iterables, kwargs: handler(session, (*args[:1], *iterables), kwargs))
         given = args[1] if len(args) == 2 else None
@@ -395,7 +397,7 @@ def _lazy(handler: Any) -> Any:
 
 
 HANDLERS: list[tuple[Any, Any]] = [
-    (map, _lazy(_map)), (filter, _lazy(_filter)), (enumerate, _later(_enumerate)), (zip, _later(_zip)),
+    (map, _lazy(map, _map)), (filter, _lazy(filter, _filter)), (enumerate, _later(_enumerate)), (zip, _later(_zip)),
     (reversed, _later(_reversed)), *((function, _per_option(handler)) for function, handler in (
         (range, _range), (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
         (any, _any_all(True)), (all, _any_all(False)),

@@ -24,6 +24,7 @@ from dy2static.operators.calls.sequences import (
     StagedZip,
 )
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
 from dy2static.operators.provenance.provenance import is_external, note_space, written
@@ -71,6 +72,8 @@ def eager_type(value: Any) -> type:
         return tensor_attributes.eager_class(value)
     if isinstance(value, History):
         value.refuse("the class")
+    if isinstance(value, types.GeneratorType):
+        return generator_uses.kind_of(value)
     return _TYPES.get(type(value), type(value))
 
 
@@ -83,7 +86,7 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
     if isinstance(value, History):
         return issubclass(torch.autograd.graph.Node, classes)
-    if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray)):
+    if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray, types.GeneratorType)):
         try:
             return issubclass(eager_type(value), classes)
         except TypeError:
@@ -187,6 +190,8 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}), itself=True)
     if isinstance(obj, Staged):
         return hasattr(obj.python_type(), _name(name))
+    if isinstance(obj, NumpyArray):
+        return hasattr(numpy_arrays.eager_class(obj), _name(name))
     if module_parts.may_be_open(session) and module_parts.has_chosen(obj, _name(name)):
         return module_parts.look(session, obj, name, lambda value: True, lambda: False)
     held = traced_attribute.asked_per_path(session, obj, name)
@@ -236,6 +241,8 @@ def _namespace(function: Any) -> Any:
                 return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
             if isinstance(obj, Staged) and function is dir:
                 return dir(obj.python_type)
+            if isinstance(obj, NumpyArray):
+                return theirs(function, numpy.zeros(())) if function is vars else dir(numpy_arrays.eager_class(obj))
             if isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session) and module_parts.is_open(obj):
                 if function is dir:
                     again = functools.partial(apply, session, args, kwargs)

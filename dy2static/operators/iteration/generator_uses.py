@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import types
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -161,7 +163,7 @@ def mapped(session: Session, function: Callable[[Any], Any], source: Any) -> Gen
 
         drive(session, source, body, lambda: cells.values[0], cells.names)
 
-    return _made(session, lambda: map(function, source), push)
+    return _standing_for(map, _made(session, lambda: map(function, source), push))
 
 
 def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> Generator[Any, None, None]:
@@ -182,7 +184,21 @@ def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> G
 
         drive(session, source, body, lambda: cells.values[0], cells.names)
 
-    return _made(session, lambda: filter(function, source), push)
+    return _standing_for(filter, _made(session, lambda: filter(function, source), push))
+
+
+_KINDS: weakref.WeakKeyDictionary[Generator[Any, None, None], type] = weakref.WeakKeyDictionary()
+"""What eager has in place of a generator."""
+
+
+def _standing_for(kind: type, made: Generator[Any, None, None]) -> Generator[Any, None, None]:
+    _KINDS[made] = kind
+    return made
+
+
+def kind_of(generator: Generator[Any, None, None]) -> type:
+    """The class of what eager has in its place."""
+    return _KINDS.get(generator, types.GeneratorType)
 
 
 def _not(session: Session, flag: Any) -> Any:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
 from runtime.tracer.recording import nonwritable_views, scalar_masks
 
@@ -176,6 +178,7 @@ def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: 
     if not isinstance(index, Staged):
         return tensor.select(dim, index)
     if index.kind != "int":
+        theirs(operator.getitem, torch.zeros(1), index.python_type("1"))  # raises, as torch words it
         raise TypeError(f"a tensor cannot be indexed with {index.kind}")
     fake = session.fake(tensor)
     shape, strides = list(fake.shape), list(torch_internals.strides_of(fake))
