@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -22,6 +23,8 @@ LIKE_EAGER: dict[str, Callable[[torch.Tensor], Any]] = {
         hasattr(int(x.sum().detach()), "__dict__"), hasattr(float(x.sum().detach()), "real")),
     "names of numbers": lambda x: [hasattr(int(x.sum().detach()), one) for one in ("__call__", "__name__", "real")],
     "names of arrays": lambda x: [hasattr(x.detach().numpy(), one) for one in ("shape", "dtype", "ndim", "nothing")],
+    "an array of a number": lambda x: [type(make(x.detach().numpy().sum())).__name__ for make in (
+        np.asarray, np.array, np.asanyarray, np.atleast_1d)],
     "map and filter": lambda x: (
         isinstance(map(abs, x), map), isinstance(filter(None, [x.sum()]), filter), type(map(abs, x)).__name__,
         isinstance((y for y in x), map), type(y for y in x).__name__),

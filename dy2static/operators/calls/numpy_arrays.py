@@ -136,7 +136,7 @@ def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, 
     if isinstance(array, torch.Tensor):
         array = numpy_calls.of_tensor(session, array)
     elif isinstance(array, NumpyScalar):
-        array = numpy_calls.record("reshape", (array, ()), {})
+        array = numpy_calls.record("reshape", (numpy_calls.record("atleast_1d", (array,), {}), ()), {})
     copies = name == "array" if given.get("copy") is None else bool(given["copy"])
     dtype = given.get("dtype")
     if dtype is not None and numpy.dtype(dtype) != dtype_of(array):
