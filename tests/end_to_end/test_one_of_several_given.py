@@ -171,3 +171,16 @@ def test_a_partial_of_what_is_called(made):
 def test_a_partial_of_what_has_no_python_code():
     with pytest.raises(TypeError, match="takes a Python function"):
         dy2static.to_static(functools.partial(torch.mul, other=2))
+
+
+@pytest.mark.parametrize("make", [lambda y: {t for t in y}, set, lambda y: {"k": {t for t in y}}],
+                         ids=["comprehension", "set", "in a dict"])  # fmt: skip
+def test_parts_of_a_tensor_of_one_path_in_a_set_are_refused(make):
+    """They would be taken of it where it is not there."""
+
+    def f(x):
+        y = x if x.sum() > 0 else x.double()
+        return make(y)
+
+    with pytest.raises(TraceError, match="D2S220"):
+        dy2static.to_static(f)(torch.ones(2))

@@ -21,6 +21,7 @@ from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
+from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, hung
@@ -62,6 +63,8 @@ class Outputs:
         self._heaps: Record | None = None
         """The tree of what lists hold that others hold by reference."""
         self._around: list[Any] = []
+        self._choices = 0
+        """Inside of how many values that are one of several."""
         """The containers whose trees are being made, outer first."""
         self._values: dict[tuple[type, bool], list[Any]] = {}
         """Tuples and the like, by class and whether a join made them."""
@@ -97,7 +100,9 @@ class Outputs:
             return self.leaf(self.session.operand(value))
         if isinstance(value, structure.Choice):
             fields = [("selector", self.leaf(self.session.operand(value.selector)))]
+            self._choices += 1
             fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
+            self._choices -= 1
             return Record("choice", "", tuple(fields))
         if value is MISSING or isinstance(value, Undefined) and not self._around:  # an outer function's name, deleted
             return Record("missing", "", ())
@@ -157,6 +162,21 @@ class Outputs:
         else:
             self.kept[id(tree)] = value
 
+    def _read(self, value: torch.Tensor) -> Variable:
+        """What a tensor holds.
+
+        Errors raised: TraceError (D2S220): it is a part of what other paths do not have, and is taken of it here.
+        """
+        session = self.session
+        block, before = session.scope.block, len(session.scope.block.ops)
+        var = session.read(value)
+        taken = block.ops[before:]
+        if taken and self._choices and not may_be_undefined(block).isdisjoint(one for op in taken for one in op.inputs):
+            raise session.error(
+                "a part of a tensor that only some paths have leaves the function, in an object that they share",
+                hint="Return the tensor, or a list of its parts.", code="D2S220", location=self.location)
+        return var
+
     def _tensor(self, value: torch.Tensor) -> Leaf | Record:
         session = self.session
         value = session.itself(value)
@@ -171,7 +191,7 @@ class Outputs:
         own = session.inputs.own_variable(value)
         asked = origin is None and session.graph.used_up
         gone = NEVER if not asked else used_up.met_when(session, value, gradients.leaves(session))
-        var = session.read(value)
+        var = self._read(value)
         if own is None and origin is None and not gone.always and info.storage.aliases:
             var = aliases.of_roots(session, info, var, session.type_of(session.fake(value)))
         if not gone.never:
