@@ -17,6 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from runtime.torch_internals.fakes import fake_only, new_symbol
+from runtime.torch_internals.versions import before
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -57,13 +58,16 @@ def _recurrent(shape_env: ShapeEnv, data: Any, batch_sizes: Any, states: Any, *r
     return _whole((data.shape[0], features), data), *(_whole(tuple(one.shape), one) for one in given)
 
 
-def _layers(shape_env: ShapeEnv, data: Any, state: Any, params: Any, *rest: Any) -> Any:
-    """Of layers over a whole tensor with open sizes: torch's rule goes through the steps one by one."""
+def _layers(
+    shape_env: ShapeEnv, data: Any, state: Any, params: Any, *rest: Any, of_any_sizes: bool = False
+) -> Any:  # fmt: skip
+    """Of layers over a whole tensor with open sizes (``of_any_sizes``: or fixed ones): torch's rule goes through the
+    steps one by one."""
     *_, bidirectional, batch_first = rest
     sizes = (*data.shape, *state.shape)
-    if data.dim() != 3 or state.dim() != 3 or type(bidirectional) is not bool or type(batch_first) is not bool or (
-        not any(isinstance(size, torch.SymInt) for size in sizes)
-    ):
+    if data.dim() != 3 or state.dim() != 3 or type(bidirectional) is not bool or type(batch_first) is not bool:
+        return None
+    if not of_any_sizes and not any(isinstance(size, torch.SymInt) for size in sizes):
         return None
     steps, batch = (data.shape[1], data.shape[0]) if batch_first else (data.shape[0], data.shape[1])
     output = _whole((steps, batch, state.shape[-1] * (2 if bidirectional else 1)), data)
@@ -71,10 +75,12 @@ def _layers(shape_env: ShapeEnv, data: Any, state: Any, params: Any, *rest: Any)
 
 
 def _long_layers(shape_env: ShapeEnv, data: Any, states: Any, params: Any, *rest: Any) -> Any:
-    """As ``_layers``, of ``lstm``, whose hidden states may have another size than its cells (``proj_size``)."""
+    """As ``_layers``, of ``lstm``, whose hidden states may have another size than its cells (``proj_size``): then
+    the rule of PyTorch 2.11 gives states with a dimension too many."""
     if len(states) != 2 or states[1].dim() != 3:
         return None
-    found = _layers(shape_env, data, states[0], params, *rest)
+    is_projected = bool(states[0].shape[-1] != states[1].shape[-1])
+    found = _layers(shape_env, data, states[0], params, *rest, of_any_sizes=is_projected and before(2, 13))
     return None if found is None else (*found, _whole(tuple(states[1].shape), states[1]))
 
 

@@ -73,7 +73,8 @@ KERNELS = ["aten._trilinear.default", "aten._euclidean_dist.default", "aten._for
 @functools.cache
 def calls() -> dict[str, list[Any]]:
     """Every composite operator that a call was found for."""
-    return {name: args for name in [*composites(), *KERNELS] if (args := call_of(name)) is not None}
+    names = [*composites(), *(name for name in KERNELS if hasattr(torch.ops.aten, name.split(".")[1]))]
+    return {name: args for name in names if (args := call_of(name)) is not None}
 
 
 @functools.cache
