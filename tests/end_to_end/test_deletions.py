@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from dy2static import to_static
+from runtime.errors import TraceError
 
 SHARED: Any = 4
 
@@ -224,3 +225,42 @@ def test_the_next_call_finds_it_gone(case: str, is_caught: bool, on_a_path: bool
                 results.append(f"{type(error).__name__}: {error}")
         seen.append(results)
     assert seen[1] == seen[0]
+
+
+def _bound_on_a_path(x: torch.Tensor) -> torch.Tensor:
+    global SHARED
+    if x.sum() > 0:
+        SHARED = 1
+    del SHARED
+    return x
+
+
+def _caught_on_a_path(x: torch.Tensor) -> torch.Tensor:
+    global SHARED
+    if x.sum() > 0:
+        SHARED = 1
+    try:
+        del SHARED
+    except NameError:
+        return x * 5
+    return x
+
+
+def test_a_global_that_only_some_paths_bind() -> None:
+    static: Any = to_static(_bound_on_a_path)
+    for sign in (1.0, -1.0, 1.0):
+        seen = []
+        for function in (_bound_on_a_path, static):
+            globals().pop("SHARED", None)
+            try:
+                seen.append(str(function(torch.tensor([sign]))))
+            except NameError as error:
+                seen.append(str(error))
+            seen.append("SHARED" in globals())
+        assert seen[2:] == seen[:2]
+
+
+def test_a_handler_of_what_only_some_paths_lack_is_refused() -> None:
+    globals().pop("SHARED", None)
+    with pytest.raises(TraceError, match="D2S229"):
+        to_static(_caught_on_a_path)(torch.ones(1))

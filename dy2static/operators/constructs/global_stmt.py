@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 from dy2static.operators.provenance.provenance import note_global_presence, note_global_write
-from dy2static.operators.shared.staging import active
+from dy2static.operators.shared.load import MISSING, settle
+from dy2static.operators.shared.staging import Choice, active
 
 
 def set_global(name: str, value: Any) -> None:
@@ -28,8 +29,11 @@ def del_global(name: str) -> None:
     session = active()
     if session is not None:
         note_global_presence(session, namespace, name)
+    message = f"name '{name}' is not defined"
     if name not in namespace:
-        raise NameError(f"name '{name}' is not defined", name=name)
+        raise NameError(message, name=name)
     if session is not None:
+        if isinstance(namespace[name], Choice):  # on some paths it is not
+            settle(session, namespace[name], MISSING, "NameError", message)
         note_global_write(session, namespace, name)
     del namespace[name]

@@ -63,9 +63,9 @@ class Outputs:
         self._heaps: Record | None = None
         """The tree of what lists hold that others hold by reference."""
         self._around: list[Any] = []
+        """The containers whose trees are being made, outer first."""
         self._choices = 0
         """Inside of how many values that are one of several."""
-        """The containers whose trees are being made, outer first."""
         self._values: dict[tuple[type, bool], list[Any]] = {}
         """Tuples and the like, by class and whether a join made them."""
         self._ages = Ages(session, holding.holds_traced)
