@@ -1,20 +1,23 @@
 """Types that an artefact names: which it may name, and what stands for the user's own after loading.
 
-Nothing is imported for a name. A named tuple or dataclass comes back as a named tuple of its name and fields, another
-object as one of its name with the same attributes, another mapping as a dict whose items are attributes too, an
-exception as a class of its name under the same builtin.
+Nothing is imported for a name. A few classes of Python's library and of PyTorch are known by it. A user's named tuple
+or dataclass comes back as a named tuple of its name and fields, another object as one of its name with the same
+attributes, another mapping as a dict whose items are attributes too, an exception as a class of its name under the same
+builtin.
 """
 
 from __future__ import annotations
 
 import builtins
 import collections
+import fractions
 import functools
 import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from runtime.ir.tree import Leaf, Record
 from runtime.storage.trees import KEYED, parts, records
@@ -45,7 +48,20 @@ EXCEPTION_BASES = frozenset(
 )
 """Builtin exceptions that a user's may derive from."""
 
-_MAPPINGS: dict[str, type] = {"collections.OrderedDict": collections.OrderedDict}
+_MAPPINGS: dict[str, type] = {
+    f"collections.{known.__name__}": known for known in (collections.OrderedDict, collections.Counter)
+}
+_LIBRARY: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
+    ("namedtuple", "torch.nn.utils.rnn.PackedSequence"): (
+        PackedSequence, ("data", "batch_sizes", "sorted_indices", "unsorted_indices")),
+    ("instance", "fractions.Fraction"): (fractions.Fraction, ("_denominator", "_numerator")),
+    ("instance", "collections.ChainMap"): (collections.ChainMap, ("maps",)),
+    ("instance", "collections.UserDict"): (collections.UserDict, ("data",)),
+    ("instance", "collections.UserList"): (collections.UserList, ("data",)),
+    ("instance", "collections.UserString"): (collections.UserString, ("data",)),
+}  # fmt: skip
+"""Classes that come back as themselves, and the fields that make an object of them, by kind and name of the record.
+With other fields such a name is taken for a class of the user's."""
 _BASES: dict[str, type] = {
     f"{base.__name__} instance": base for base in (list, dict, set, collections.deque)
 }
@@ -94,6 +110,8 @@ def record_class(record: Record) -> type | None:
     """The class whose instances stand for a record's, if it names one. ``check_record`` has found nothing wrong."""
     if record.kind == "mapping":
         return _MAPPINGS.get(record.type_name, Fields)
+    if (library := _library_class(record)) is not None:
+        return library
     if record.kind == "namedtuple" or (record.kind == "dataclass" and not _unfit(record)):
         known = _return_type(record.type_name)
         return known if known is not None else _namedtuple(_short_name(record.type_name), tuple(record.fields[0][1]))
@@ -105,6 +123,11 @@ def record_class(record: Record) -> type | None:
 
 def _short_name(type_name: str) -> str:
     return type_name.partition(" ")[0].rpartition(".")[2]
+
+
+def _library_class(record: Record) -> type | None:
+    found = _LIBRARY.get((record.kind, record.type_name))
+    return found[0] if found is not None and found[1] == record.fields[0][1] else None
 
 
 def _return_type(type_name: str) -> Any:

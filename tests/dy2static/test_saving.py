@@ -12,6 +12,8 @@ import random
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import numpy
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import runtime
 from dy2static import (
@@ -521,6 +524,46 @@ def test_results_are_rebuilt_without_the_users_classes(tmp_path: Path) -> None:
     assert type(found["max"]) is torch.return_types.max and found["max"].indices == 1
     assert type(found["ordered"]) is collections.OrderedDict and list(found["ordered"]) == ["b", "a"]
     assert (found["nothing"], found["set"], found["range"]) == ((), {1, 2}, range(3))
+
+
+LIBRARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "fraction": (lambda x: Fraction(1, 3), lambda found: (found + 1) / 2),
+    "chain": (lambda x: collections.ChainMap({"a": x}, {"b": 1}), lambda found: (dict(found.new_child()), found["b"])),
+    "dict": (lambda x: collections.UserDict(a=x, b=2), lambda found: (dict(found), found.get("c"))),
+    "list": (lambda x: collections.UserList([x, 2]), lambda found: list(found[::-1])),
+    "text": (lambda x: collections.UserString("ab"), lambda found: str(found.upper())),
+    "counts": (lambda x: collections.Counter(["up" if x.sum() > 0 else "down", "up"]),
+               lambda found: (found.most_common(1), found["up"], found["none"])),
+    "ordered": (lambda x: collections.OrderedDict(b=x, a=1), lambda found: list(found.items())),
+}  # fmt: skip
+"""What makes an object of the class, and what its methods are asked."""
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_results_of_library_classes_come_back_as_themselves(name: str, tmp_path: Path) -> None:
+    make, ask = LIBRARY[name]
+
+    def f(x):
+        return make(x), x * 2
+
+    save(f, tmp_path / "f", [InputSpec([3])])
+    loaded = load(tmp_path / "f")
+    for x in (torch.tensor([1.0, 5.0, 5.0]), torch.tensor([-1.0, -5.0, 5.0])):
+        (expected, _), (found, _) = f(x), loaded(x)
+        assert type(found) is type(expected)
+        same(ask(found), ask(expected))
+
+
+def test_a_packed_sequence_of_a_file_goes_into_a_layer(tmp_path: Path) -> None:
+    def f(x, lengths):
+        return pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+
+    save(f, tmp_path / "f", [InputSpec([2, None, 3]), InputSpec([2], "int64")])
+    x, lengths = torch.randn(2, 4, 3), torch.tensor([2, 4])
+    expected, found = f(x, lengths), load(tmp_path / "f")(x, lengths)
+    layer = torch.nn.GRU(3, 5)
+    assert type(found) is PackedSequence
+    assert torch.equal(layer(found)[0].data, layer(expected)[0].data)
 
 
 class Holder:
