@@ -346,6 +346,7 @@ COMPARING = {
     "numpy.array_equal", "numpy.allclose", "pytest.approx",
 }  # fmt: skip
 COMPARERS = {
+    "alone.py differences": "it runs in a process that must not find the tests",
     "dy2static/test_converted_module.py hold": "with a number that is written down",
     "dy2static/test_output_spec.py spelled": "which of the tensors that are written down a result is",
     "end_to_end/test_around_training.py close": "gradients may differ by a part of the largest number of each",
