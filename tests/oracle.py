@@ -379,6 +379,8 @@ class Terms:
     strides: bool = False
     apart: bool = False
     """A tensor without gradient that is two results on some path is two objects where others have gradients."""
+    separate_gradients: bool = False
+    """Gradients that are one tensor in eager may be several: those of a loop have memory of their own."""
     by_name: bool = False
     """A file holds no code: classes of its own stand for the user's."""
 
@@ -426,8 +428,12 @@ def _hold_gradients(
     if terms.largest:
         largest = [float(grad.abs().max()) for grad in expected if grad is not None and grad.numel()]
         tolerance *= max(largest, default=0.0)
+    if terms.separate_gradients:
+        for one, other in itertools.combinations(range(min(len(got), len(expected))), 2):
+            mine = got[one] is not None and got[one] is got[other]
+            assert not mine or expected[one] is expected[other], f"{where}: {one} and {other} are one tensor"
     try:
-        same(got, expected, where, tolerance, apart=terms.apart)
+        same(got, expected, where, tolerance, apart=terms.apart or terms.separate_gradients)
     except AssertionError:
         runs = [again(scale).gradients for scale in terms.rounding] if again is not None else []
         if not _within(got, expected, runs):

@@ -8,6 +8,7 @@ import itertools
 import pytest
 import torch
 
+from dy2static import to_static
 from runtime.errors import Dy2StaticError
 from tests.from_files import module_of
 from tests.oracle import check
@@ -177,3 +178,23 @@ def test_gradients_that_share_nothing_are_written():
 
     for f in (clipped, of_parts):
         check(f, (torch.tensor([1.0, -2.0, 3.0], requires_grad=True), torch.ones(3, requires_grad=True)))
+
+
+def given_on_by_a_loop(x, y):
+    b = torch.tanh(y)
+    for _ in range(int(y.abs().sum() > 1) + 1):
+        b = x
+    return b + y
+
+
+@pytest.mark.parametrize("size", (0.1, 1.0))
+def test_what_a_loop_gives_on_has_a_gradient_of_its_own(size: float) -> None:
+    """Eager has one gradient for both: a write to it changes both, and one of two tensors does not (documented)."""
+    x, y = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.full((3,), size, requires_grad=True)
+    check(given_on_by_a_loop, (x, y), separate_gradients=True)
+    seed = torch.ones(3)
+    one, other = torch.autograd.grad(given_on_by_a_loop(x, y), (x, y), seed)
+    mine, others = torch.autograd.grad(to_static(given_on_by_a_loop)(x, y), (x, y), seed)
+    assert one is other and mine is not others
+    mine.add_(1)
+    assert torch.equal(others, other)

@@ -94,16 +94,18 @@ def judge(
             _compare_loaded(module, seed, given(seed), Path(folder) / "saved")
         elif hasattr(module, "Model"):
             layer, eager = paired(module.Model)
-            hold_modules(layer, eager, given(seed), to_the_end=False, tolerance=TOLERANCE, none_is_zero=True)
+            hold_modules(layer, eager, given(seed), to_the_end=False, tolerance=TOLERANCE, none_is_zero=True,
+                         separate_gradients=True)
         else:
-            check(module.f, *given(seed), tolerance=TOLERANCE, paths=("program",), none_is_zero=True)
+            check(module.f, *given(seed), tolerance=TOLERANCE, paths=("program",), none_is_zero=True,
+                  separate_gradients=True)
 
     return judged(compare, ALLOWED | OF_FILES if loaded else ALLOWED)
 
 
 def _compare_loaded(module: types.ModuleType, seed: int, calls: list[tuple[Any, ...]], file: Path) -> None:
     """A file has what the calls' tensors look like; numbers among the arguments are constants of its Programs."""
-    terms: dict[str, Any] = {"tolerance": TOLERANCE, "none_is_zero": True, "by_name": True}
+    terms: dict[str, Any] = {"tolerance": TOLERANCE, "none_is_zero": True, "separate_gradients": True, "by_name": True}
     for constants in dict.fromkeys(_constants(call) for call in calls):
         same = [call for call in calls if _constants(call) == constants]
         specs = [dy2static.InputSpec.from_tensor(one) if isinstance(one, torch.Tensor) else one for one in same[0]]
