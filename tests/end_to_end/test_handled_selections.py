@@ -1,4 +1,4 @@
-"""``index_select`` in a ``try`` whose handler catches what it raises: the handler runs where it would in eager."""
+"""``index_select``, and parts of modules by number, in a ``try`` whose handler catches what they raise, as in eager."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from dy2static import InputSpec, to_static
 from dy2static.errors import TraceError
-from tests.oracle import check, check_saved
+from tests.oracle import check, check_saved, hold_modules, paired
 
 
 def method(x: torch.Tensor, index: torch.Tensor) -> Any:
@@ -99,3 +100,54 @@ def test_another_kernel_raises_another_error() -> None:
     with pytest.raises(TraceError) as error:
         to_static(along_the_second)(*calls(False)[0])
     assert error.value.code == "D2S229"
+
+
+class Parts(nn.Module):
+    """One of some parts by number, in a ``try``; ``form``: which list of modules, and how it is asked."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self.form = form
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+        self.row = nn.Sequential(nn.Tanh(), nn.ReLU())
+        self.weights = nn.ParameterList([torch.ones(3), torch.full((3,), 2.0)])
+
+    def forward(self, x):
+        i = int(x.sum())
+        try:
+            if self.form == "layers":
+                y = self.layers[i](x)
+            elif self.form == "remainder":
+                y = self.layers[i % 2](x)
+            elif self.form == "tensor":
+                y = self.layers[x.sum().long()](x)
+            elif self.form == "row":
+                y = self.row[i](x)
+            elif self.form == "weights":
+                y = x * self.weights[i]
+            else:
+                y = self.layers[i](x) + self.row[i + 1](x)
+        except IndexError as error:
+            return x * 5, str(error)
+        return y, "found"
+
+
+@pytest.mark.parametrize("form", ("layers", "remainder", "tensor", "row", "weights", "two"))
+def test_parts_of_modules(form: str) -> None:
+    layer, eager = paired(lambda: Parts(form))
+    calls = [(torch.full((3,), value, requires_grad=True),) for value in (0.0, 0.4, 1.0, -0.4, 5.0, -5.0)]
+    hold_modules(layer, eager, calls)
+
+
+@pytest.mark.parametrize("value", (1.0, -5.0))
+def test_parts_of_modules_that_are_not_there(value: float) -> None:
+    class Taken(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+
+        def forward(self, x):
+            return self.layers[int(x.sum())](x)
+
+    layer, eager = paired(Taken)
+    hold_modules(layer, eager, [(torch.zeros(3),), (torch.full((3,), value),)])

@@ -1,6 +1,6 @@
 """Indexing in a ``try`` that catches IndexError, where only the run knows how long a list, deque or tuple is, or which
-row of a tensor it is, or KeyError, where only it knows which keys a dict has. And a division in one that catches
-ZeroDivisionError.
+row of a tensor or part of a ``ModuleList`` it is, or KeyError, where only it knows which keys a dict has. And a
+division in one that catches ZeroDivisionError.
 
     if _d2s.lacks(d, i, "get"):
         raise _d2s.lookup_error(d, i, "get")     # a jump to the handler (see ``transforms.caught_raise``)
@@ -22,6 +22,7 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.shared.stored import MODULES
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import held_in
 from runtime.tracer.recording import reads
@@ -39,7 +40,7 @@ def position(target: Any, key: Any) -> Any:
     """An index of such a list, deque or tuple as an int; anything else as it is."""
     session = active()
     if session is not None and isinstance(key, torch.Tensor) and (
-            isinstance(target, (list, tuple, deque)) or _is_row(target, key)):
+            isinstance(target, (list, tuple, deque, *MODULES)) or _is_row(target, key)):
         return reads.index(session, key)
     return key
 
@@ -94,7 +95,9 @@ def lookup_error(target: Any, key: Any, kind: str) -> Exception:
     if kind in _DIVISIONS:
         return ZeroDivisionError(_words_of_division(target, key, kind))
     if isinstance(target, torch.Tensor):
-        return IndexError(_out_of_bounds(target, key))
+        return IndexError(_text("index ", key, " is out of bounds for dimension 0 with size ", _length_here(target)))
+    if isinstance(target, MODULES):
+        return IndexError(_text("index ", key, " is out of range"))
     if isinstance(target, dict):
         return KeyError(key)
     if kind in _ENDS:
@@ -137,14 +140,21 @@ def _words_of_division(target: Any, key: Any, kind: str) -> Any:
     raise AssertionError("division by zero")
 
 
-def _out_of_bounds(target: torch.Tensor, key: Any) -> Any:
+def _text(*parts: Any) -> Any:
+    """The text of texts and numbers, some of which only the run knows."""
     session = active()
     assert session is not None
-    text: Any = "index "
-    for part in (session.scalar("str", key), " is out of bounds for dimension 0 with size ", _length(session, target)):
+    text: Any = ""
+    for part in parts:
         part = session.scalar("str", part) if isinstance(part, Staged) and part.kind != "str" else part
         text = session.scalar("add", text, part if isinstance(part, Staged) else str(part))
     return text
+
+
+def _length_here(target: Any) -> Any:
+    session = active()
+    assert session is not None
+    return _length(session, target)
 
 
 def _length(session: Session, target: Any) -> Any:
@@ -159,6 +169,9 @@ def _is_asked(target: Any, key: Any, kind: str) -> bool:
         session = active()
         assert session is not None
         return kind in ("get", "set") and session.knows(target) and session.fake(target).dim() > 0
+    if isinstance(target, MODULES):
+        own = any(type(target).__getitem__ is cls.__getitem__ for cls in MODULES)
+        return kind == "get" and isinstance(key, Staged) and own
     if type(target) is tuple and kind != "get":
         return False
     if type(target) not in (list, deque, tuple):

@@ -233,14 +233,14 @@ def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
         if isinstance(obj, CONTAINERS):
             for position, value in enumerate(items):
                 note_item_read(session, obj, position, value)
-        return _choose(session, items, key, type(obj).__name__)
+        return _choose(session, items, key, type(obj).__name__, isinstance(obj, MODULES))
     if isinstance(obj, dict):
         return number_keys.item(session, obj, key, functools.partial(read, own=True))
     return obj[key]
 
 
-def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
-    """One of the items, at a position known when the Program runs."""
+def _choose(session: Session, items: list[Any], key: Staged, kind: str, modules: bool = False) -> Any:
+    """One of the items, at a position known when the Program runs; ``modules``: of a list of modules."""
     if not items:
         raise IndexError(f"{'string' if kind == 'str' else kind} index out of range")
 
@@ -255,11 +255,12 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
         session.emit("assert", [session.operand(inside)], attrs={
             "exception": "IndexError", "message": f"{kind} index out of range"})
         return Choice(position, tuple(items))
-    if kind in ("tuple", "str"):
+    if kind in ("tuple", "str") or modules:
         name, anything = "string" if kind == "str" else kind, cast(Any, index)
         inside = session.scalar("and_", anything >= -len(items), anything < len(items))
-        session.emit("assert", [session.operand(inside)], attrs={
-            "exception": "IndexError", "message": f"{name} index out of range"})
+        session.emit("assert", [
+            session.operand(inside), *(["index ", session.operand(index), " is out of range"] if modules else [])
+        ], attrs={"exception": "IndexError", "message": None if modules else f"{name} index out of range"})
     require_uncaught_type(session, IndexError)
     return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
 
