@@ -152,8 +152,8 @@ def built(tree: Any, library: Library, results: Mapping[str, Any]) -> Any:
 
 def close(got: Any, wanted: Any, tolerance: float) -> None:
     """AssertionError if a value is not eager's, as plain containers of tensors without history; which results are one
-    tensor on a path no other format says."""
-    same(got, plain(wanted, got), tolerance=tolerance, apart=True)
+    tensor or list on a path no other format says."""
+    same(plain(got), plain(wanted, got), tolerance=tolerance, apart=True)
 
 
 def plain(wanted: Any, got: Any = None) -> Any:
