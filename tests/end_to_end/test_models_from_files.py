@@ -1,7 +1,6 @@
 """Models that were saved, in a process without the converter and their source: results and training as in eager.
 
-The modules of the conformance suite that have a file, and other people's ways to write models; those of transformers
-stand in ``tests/third_party``.
+The modules of the conformance suite that have a file, and other people's ways to write models.
 """
 
 from __future__ import annotations
