@@ -26,6 +26,10 @@ def ran(*command: object) -> str:
     return run.stdout
 
 
+COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The program in C++, and the package."""

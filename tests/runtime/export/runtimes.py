@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import copy
 import importlib.metadata
-import importlib.util
 import io
 import multiprocessing
 import os
