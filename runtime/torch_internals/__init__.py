@@ -79,6 +79,8 @@ from runtime.torch_internals.fakes import (
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
     apply_takes_keywords,
+    code_of_call,
+    copy_of,
     decorated_generator,
     decorates,
     differentiable_once,
@@ -221,7 +223,7 @@ __all__ = [
     "KEEPERS",
     "LEAF",
     "PARAMETER",
-    "PLAIN_APPLY", "apply_takes_keywords",
+    "PLAIN_APPLY", "apply_takes_keywords", "code_of_call", "copy_of",
     "cpu_library",
     "cuda_settings",
     "hooks_hear_gradients_only",

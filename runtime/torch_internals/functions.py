@@ -39,6 +39,29 @@ def decorated_generator(manager: Any, function: Callable[..., Any]) -> Any:
     return wrap(one.clone, function)
 
 
+def copy_of(function: types.FunctionType) -> types.FunctionType:
+    """A function that does what this one does now, whatever code it is given later."""
+    made = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    return made
+
+
+def code_of_call(function: Callable[..., Any]) -> types.CodeType:
+    """Code for a function without free variables that hands its arguments on to ``function``.
+
+    To give a function of PyTorch's other code takes no time. To store another function in one of its classes makes
+    Python forget what it knows of that class and of all derived from it: hundreds, below ``nn.Module``.
+    """
+    def handed_on(*args: Any, **kwargs: Any) -> Any:
+        hole: Any = "the function"
+        return hole(*args, **kwargs)
+
+    constants = tuple(function if one == "the function" else one for one in handed_on.__code__.co_consts)
+    return handed_on.__code__.replace(co_consts=constants)
+
+
 PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]
 
 

@@ -462,16 +462,20 @@ def patched_functions(session: Session) -> Iterator[None]:
     """Stage custom functions wherever they are applied from, in the thread that traces."""
     before = torch.autograd.Function.__dict__["apply"]
     torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]  # for the length of the trace
-    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign]
     try:
         yield
     finally:
         torch.autograd.Function.apply = before  # type: ignore[method-assign]  # as it was
-        del BackwardCFunction.__init__
+
+
+def watch_contexts() -> None:
+    """From now on, see eager's ``ctx`` being made in a trace. Not for the length of each trace: to store a special
+    method in a class that hundreds are derived from takes time."""
+    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign]
 
 
 def _plain_context(self: Any, *args: Any) -> None:
-    """What makes eager's ``ctx`` while a trace is on: an ``apply`` that was taken before came here past the patch.
+    """What makes eager's ``ctx``: in a trace, an ``apply`` that was taken before came here past the patch.
 
     Raises:
         TraceError: D2S212.

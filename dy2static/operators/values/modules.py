@@ -6,7 +6,7 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -22,7 +22,10 @@ from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
 
-_plain_call = torch.nn.Module.__call__
+_module_call = cast(types.FunctionType, torch.nn.Module._wrapped_call_impl)
+"""``nn.Module.__call__``, unless a user put another function there, which calls it."""
+_plain_call = torch_internals.copy_of(_module_call)
+"""What it does outside of traces."""
 
 
 def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -36,7 +39,7 @@ def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...]
 
 def is_call(method: Any) -> bool:
     """Whether a function is ``nn.Module.__call__``."""
-    return method is _plain_call or method is _patched_call
+    return method is _module_call or method is _plain_call
 
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -131,29 +134,19 @@ def _each(session: Session, value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    """What ``nn.Module.__call__`` is while a trace is on: modules called by code that is not converted convert too."""
+    """What ``nn.Module.__call__`` does in a trace: modules called by code that is not converted convert too."""
     session = active()
     if session is None or _local_originals:
         return _plain_call(self, *args, **kwargs)
     return run_module(session, self, args, kwargs)
 
 
+_PATCHED = torch_internals.code_of_call(_patched_call)
 _local_originals: list[None] = []
-
-
-def as_in_eager(value: Any) -> Any:
-    """A ``__call__`` that was read, as the user's program sees it."""
-    if value is _patched_call:
-        return _plain_call
-    if isinstance(value, types.MethodType) and value.__func__ is _patched_call:
-        return types.MethodType(_plain_call, value.__self__)
-    return value
 
 
 def space_as_in_eager(owner: Any, space: Any) -> Any:
     """The namespace of a class without what a trace puts in its place."""
-    if owner is torch.nn.Module:
-        return types.MappingProxyType({**space, "__call__": _plain_call})
     if owner is torch.autograd.Function:
         return types.MappingProxyType({**space, "apply": autograd_function.plain_definition()})
     return space
@@ -172,11 +165,11 @@ def _originals() -> Iterator[None]:
 @contextlib.contextmanager
 def patched_modules(session: Session) -> Iterator[None]:
     """Convert what modules run wherever they are called from, in the thread that traces."""
-    before, excluded = torch.nn.Module.__call__, _local_originals[:]
+    excluded = _local_originals[:]
     _local_originals.clear()
-    torch.nn.Module.__call__ = _patched_call  # type: ignore[method-assign]  # for the length of the trace
+    before, _module_call.__code__ = _module_call.__code__, _PATCHED
     try:
         yield
     finally:
-        torch.nn.Module.__call__ = before  # type: ignore[method-assign]  # as it was
+        _module_call.__code__ = before
         _local_originals.extend(excluded)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from dy2static.operators.calls.autograd_function import patched_functions
+from dy2static.operators.calls.autograd_function import patched_functions, watch_contexts
 from dy2static.operators.provenance import host_random
 from dy2static.operators.shared.impure import watched_seeds
 from dy2static.operators.shared.staging import Session
@@ -26,5 +26,6 @@ def patches(session: Session) -> Iterator[None]:
 def install() -> None:
     """Have every trace use them, and find its place in the user's files; calling it again changes nothing."""
     source_places.location_provider = user_location
+    watch_contexts()
     if patches not in tracing.trace_contexts:
         tracing.trace_contexts.append(patches)

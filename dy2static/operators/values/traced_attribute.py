@@ -84,8 +84,6 @@ def read(session: Session, obj: Any, name: str) -> Any:
         require_settled(session, obj)
         note_space(session, obj, unasked(obj, "__dict__"))
         return modules.space_as_in_eager(obj, _of_object(session, obj, name))
-    if name == "__call__":
-        return modules.as_in_eager(_of_object(session, obj, name))
     if name == "apply":
         return autograd_function.as_in_eager(_of_object(session, obj, name))
     if obj is os and name == "environ":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -203,3 +204,36 @@ def test_a_module_made_inside_that_would_change_is_refused(made: str, move: str)
     with pytest.raises(TraceError, match="D2S274"):
         to_static(run)(torch.ones(2, 4))
     assert OUTSIDE.weight.dtype is torch.float32 and not OUTSIDE.weight.is_meta
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_a_users_function_in_place_of_call_is_called(value, monkeypatch):
+    layers, alone = nn.Sequential(Inner(), Inner()), Inner()
+    original = nn.Module.__call__
+
+    def doubled(self, *args):
+        return original(self, *args) * 2
+
+    monkeypatch.setattr(nn.Module, "__call__", doubled)
+
+    def both(x):
+        return layers(x), alone(x)
+
+    x = torch.full((2,), value)
+    for got, expected in zip(to_static(both)(x), both(x)):
+        assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_after_a_trace_call_is_as_before(size):
+    code = nn.Module.__call__.__code__
+    with contextlib.suppress(ValueError):  # from int(), where there are two
+        to_static(lambda x: int(nn.ReLU()(x)))(torch.ones(size))
+    assert nn.Module.__call__.__code__ is code
