@@ -10,10 +10,12 @@ from typing import Any
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.ir import Location
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.control.path_state import (
     Names,
+    PathCopies,
     PathHistories,
     PathLeaves,
     PathMemory,
@@ -83,6 +85,8 @@ class Path:
     """The gradients that have used up graphs at its end (see ``Graph.used_up``)."""
     leaf_changes: Sequence[LeafChange]
     """Tensors older than the path whose ``requires_grad`` it set."""
+    held_in_lists: dict[int, Location | None]
+    """The containers, by identity, of which lists that grow hold copies at its end."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
@@ -114,8 +118,8 @@ def trace_path(
     modes = torch_internals.ambient_modes()
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
     memory, histories, variables = PathMemory(session), PathHistories(session), PathNames(session, names)
-    places, used_up, leaves = PathPlaces(session), PathUsedUp(session), PathLeaves(session)
-    states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves)
+    places, used_up, leaves, copies = PathPlaces(session), PathUsedUp(session), PathLeaves(session), PathCopies(session)
+    states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves, copies)
     for state in states:
         state.begin()
     session.constructs.pictures.append(reachable)
@@ -155,7 +159,7 @@ def trace_path(
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, variables.at_end, result, states, places.at_end, memory.at_end, histories.at_end,
-                used_up.at_end, leaves.at_end)  # fmt: skip
+                used_up.at_end, leaves.at_end, copies.at_end)  # fmt: skip
 
 
 def _stored(session: Session) -> Iterator[Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Location
 from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.join import NOWHERE, Join, outside
 from runtime.tracer.control.merged import Merged, is_new
@@ -17,7 +16,6 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted
-from runtime.tracer.recording import leaf_changes
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, structure, tables
 
@@ -61,8 +59,6 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
     tables.settle_objects(session)
-    held_before = dict(session.containers.held_in_lists)
-    held_by_path: list[dict[int, Location | None]] = []
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -71,13 +67,9 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
         for run in runs:
-            session.containers.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
-            held_by_path.append(session.containers.held_in_lists)
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
-    both = (held_before, *held_by_path)
-    session.containers.held_in_lists = {key: value for held in both for key, value in held.items()}
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     merged = Merged(session, paths, alone, old, objects, of)
@@ -110,7 +102,6 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         if place.kind == "content":
             containers.require_few(session, place.owner, value, location)
         containers.store(session, place, value)
-    leaf_changes.forget(session, [one for path in alive for one in path.leaf_changes])
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
     return values[-1]

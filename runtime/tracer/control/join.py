@@ -10,6 +10,8 @@ import torch
 from runtime.ir import UNDEF, Location, Operand, Variable, leaves
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.joined_aliases import JoinAliases
+from runtime.tracer.control.joined_copies import JoinCopies
+from runtime.tracer.control.joined_leaves import JoinLeaves
 from runtime.tracer.control.joined_nonwritable_views import JoinViews
 from runtime.tracer.control.joined_used_up import JoinUsedUp
 from runtime.tracer.control.memory_parts import JoinMemory
@@ -24,7 +26,9 @@ from runtime.tracer.values.tensor_pairs import tensor_pairs
 NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
-PARTS: tuple[Callable[[Branches], JoinPart], ...] = (JoinMemory, JoinAliases, JoinViews, JoinUsedUp)
+PARTS: tuple[Callable[[Branches], JoinPart], ...] = (
+    JoinMemory, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
+)  # fmt: skip
 """What takes part in every join besides values (see ``parts``)."""
 
 

@@ -7,7 +7,7 @@ and ``while_loop`` go through their parts and know none by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,8 @@ class Body:
     touched: set[Storage]
     """Memory that the body wrote, or had to look at for a write; filled while it is traced."""
     location: Location | None
+    older: Set[int]
+    """The objects that no iteration made, by identity."""
 
 
 class LoopPart:
@@ -96,6 +98,9 @@ class LoopPart:
 
         ``stand_ins``: all that the body has, twice; what stands for tensors that only iterations bring included.
         """
+
+    def traced(self, body: Body, path: Path) -> None:
+        """The body is traced; nothing was asked yet of what the iteration leaves."""
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""

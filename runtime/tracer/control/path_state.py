@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from runtime.ir import Location
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
@@ -209,4 +210,24 @@ class PathLeaves(PathState):
         graph.leaf_changes, graph.path_start = self._before, self._start
 
 
-__all__ = ["Names", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces", "PathState", "PathUsedUp"]
+class PathCopies(PathState):
+    """Containers of which lists that grow hold copies (``shared_items``)."""
+
+    at_end: dict[int, Location | None]
+
+    def begin(self) -> None:
+        """Those that are held already."""
+        containers = self.session.containers
+        self._before, containers.held_in_lists = containers.held_in_lists, dict(containers.held_in_lists)
+        self.at_end = {}
+
+    def undo(self) -> None:
+        """Those only."""
+        self.at_end = self.session.containers.held_in_lists
+        self.session.containers.held_in_lists = self._before
+
+
+__all__ = [
+    "Names", "PathCopies", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces", "PathState",
+    "PathUsedUp",
+]  # fmt: skip

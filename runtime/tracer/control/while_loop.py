@@ -13,6 +13,8 @@ import torch
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
 from runtime.tracer.control.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.cond import truth
+from runtime.tracer.control.joined_copies import LoopCopies
+from runtime.tracer.control.joined_leaves import LoopLeaves
 from runtime.tracer.control.joined_nonwritable_views import LoopViews
 from runtime.tracer.control.joined_used_up import LoopUsedUp
 from runtime.tracer.control.loop_aliases import LoopAliases
@@ -24,8 +26,7 @@ from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import histories, leaf_changes
-from runtime.tracer.recording.leaf_changes import LeafChange
+from runtime.tracer.recording import histories
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import heaps, origins, tables
 from runtime.tracer.values.loop_sizes import check_sizes
@@ -69,7 +70,6 @@ def _settle(
     slots = first_slots(session, names, invariants)
     parts = _new_parts(session)
     repeat: set[Place] | None = None
-    changed: list[LeafChange] = []
     alike = True
     for number in range(TRIES):
         attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location)
@@ -79,11 +79,7 @@ def _settle(
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
-        changed += attempt.path.leaf_changes
         if found and not moved:
-            if attempt.path.leaf_changes:  # iterations after the first begin with it
-                raise attempt.path.leaf_changes[0].error(session)
-            attempt.leaf_changes = changed
             return attempt
         if moved:
             slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
@@ -94,7 +90,8 @@ def _settle(
 
 
 PARTS: tuple[Callable[[Session], LoopPart], ...] = (
-    LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews(), lambda session: LoopUsedUp()
+    LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews(), lambda session: LoopUsedUp(),
+    lambda session: LoopCopies(), lambda session: LoopLeaves(),
 )  # fmt: skip
 """What takes part in every loop besides values (see ``parts``)."""
 
@@ -128,12 +125,6 @@ class _Attempt:
         self.names = names
         self.entry = session.storages.snapshot()
         self.args: list[Variable] = []
-        self.leaf_changes: list[LeafChange] = []
-        """What attempts at this loop did to tensors from before it."""
-        self.held = frozenset(session.containers.held_in_lists)
-        """What lists that grow held copies of when the body began, by identity."""
-        self.no_item = [storage for storage in self.entry if not storage.alias_sets]
-        """The memory from before that was in no list that grows when the body began."""
         self.values = values = LoopValues(session, slots, names, alone, (body, test))
 
         def run() -> Any:
@@ -145,13 +136,16 @@ class _Attempt:
 
         self.touched: set[Storage] = set()
         session.constructs.touched.append(self.touched)
-        self.loop = origins.begin_loop(session, values.objects | values.old)
+        self.older = values.objects | values.old
+        self.loop = origins.begin_loop(session, self.older)
         try:
             with session.origins.inside(self.loop):
                 self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
             session.constructs.touched.pop()
         include_new(self.entry, [self.path])
+        for part in parts:
+            part.traced(self.body, self.path)
 
     def _settle_lists(self) -> None:
         """What the iteration leaves is handed on: lists inside of lists that it changed move to where they may be."""
@@ -168,7 +162,7 @@ class _Attempt:
         session, values = self.session, self.values
         scope.alike = self.alike
         self.args += values.arguments(scope)
-        self.body = Body(session, scope, self.entry, self.touched, self.location)
+        self.body = Body(session, scope, self.entry, self.touched, self.location, self.older)
         for part in self.parts:
             self.args += part.arguments(self.body)
         firsts = ((slot.init, slot.carried, value) for slot, value in zip(values.slots, values.inner))
@@ -193,11 +187,8 @@ class _Attempt:
         repeated = repeated | values.places_of_held(path)
         befores = {place: held(place) for place in path.places}
         values.end(path, repeated)
-        later = session.containers.held_in_lists.keys() - self.held  # the next iteration begins with what is older
-        stable = values.old.isdisjoint(later) and values.objects.isdisjoint(later)
-        stable = stable and not any(storage.alias_sets for storage in self.no_item)
         unknown = values.widen(path, befores, repeated, widen_lengths)
-        stable = values.fit and stable
+        stable = values.fit
         with path.inside(session):
             leaving = list(values.pairs(values.outs, values.inner))
         refitted = values.refitted()
@@ -246,7 +237,6 @@ class _Attempt:
         for part in self.parts:
             part.finish(self.body, op, path, pairs)
         values.put(results)
-        leaf_changes.forget(session, self.leaf_changes)
 
     def _yields(self) -> list[Operand]:
         """What the iteration yields: whether there is another one, and all that is carried."""
