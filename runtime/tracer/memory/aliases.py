@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
-from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, any_of, both, either, when
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, any_of, flagged, when
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import require_certain
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N")
 _Edges: TypeAlias = "Callable[[Storage], Iterable[tuple[Storage, Alias]]]"
+_Reaches: TypeAlias = "Callable[[Storage], PathCondition]"
 
 
 @dataclass(eq=False)
@@ -306,8 +307,10 @@ class _Update:
         """Whether PyTorch counts it as a write to each."""
         self.carrying: set[Storage] = set()
         """Storages that hold a history now; of those that no tensor shows any more nothing else tells."""
-        self.up: dict[Storage, Any] = {source: True}
-        self.same: dict[Storage, Any] = {source: True}
+        self.up: dict[Storage, PathCondition] = {source: ALWAYS}
+        """When each was reached on the way up."""
+        self.same: dict[Storage, PathCondition] = {source: ALWAYS}
+        """When each was reached at all."""
         self.reached: dict[Storage, PathCondition] = {source: ALWAYS}
         """When the write reached each storage, as far as the content has gone."""
         histories = [info for info in infos if info.storage is source and info.requires_grad]
@@ -322,9 +325,9 @@ class _Update:
         whole = not any(alias.steps for storage in self.related for alias in storage.aliases)
         if whole:
             for target in targets:
-                flag = self._same(target)
-                if flag is not False:
-                    before, operand = target.value, self.session.operand(flag)
+                condition = self._same(target)
+                if not condition.never:
+                    before, operand = target.value, condition.operand(self.session)
                     needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
                     _copy(self.session, self.source, target, (), True, operand, self.infos, needs, True)
                     reached = when(operand) if isinstance(operand, Variable) else ALWAYS
@@ -353,87 +356,78 @@ class _Update:
             return [storage]
         return [storage, *(one for one in reached if storage in _closure_of(one, self._above))]
 
-    # Whole tensors: whether each is the written one, as a flag.
+    # Whole tensors: when each is the written one.
 
-    def _up(self, storage: Storage) -> Any:
+    def _up(self, storage: Storage) -> PathCondition:
         if storage not in self.up:
-            self._flags(self._cycle(storage), self.up, self._up, self._below)
+            self._conditions(self._cycle(storage), self.up, self._up, self._below)
         return self.up[storage]
 
-    def _same(self, storage: Storage) -> Any:
+    def _same(self, storage: Storage) -> PathCondition:
         if storage not in self.same:
-            self._flags(self._cycle(storage), self.same, self._same, self._above, self._up)
+            self._conditions(self._cycle(storage), self.same, self._same, self._above, self._up)
         return self.same[storage]
 
-    def _flags(
-        self, members: list[Storage], known: dict[Storage, Any], of: Callable[[Storage], Any],
-        edges: _Edges, first: Callable[[Storage], Any] | None = None,
+    def _conditions(
+        self, members: list[Storage], known: dict[Storage, PathCondition], of: _Reaches, edges: _Edges,
+        first: _Reaches | None = None,
     ) -> None:
-        """The flags of the members of a cycle: first what comes from outside, then around it."""
+        """Those of the members of a cycle: first what comes from outside, then around it."""
         for one in members:
             if one not in known:
-                flag = False if first is None else first(one)
-                outside = [edge for edge in edges(one) if edge[0] not in members]
-                known[one] = either(self.session, flag, self._any(of, outside))
+                start = NEVER if first is None else first(one)
+                outside = [of(other) & alias.when for other, alias in edges(one) if other not in members]
+                known[one] = any_of((start, *outside))
         for _ in members[1:]:
             for one in members:
-                inside = [edge for edge in edges(one) if edge[0] in members]
-                known[one] = either(self.session, known[one], self._any(of, inside))
-
-    def _any(self, of: Callable[[Storage], Any], edges: Iterable[tuple[Storage, Alias]]) -> Any:
-        result: Any = False
-        for other, alias in edges:
-            flag = of(other)
-            if flag is not False:
-                result = either(self.session, result, both(self.session, flag, alias.when.staged(self.session)))
-        return result
+                inside = [of(other) & alias.when for other, alias in edges(one) if other in members]
+                known[one] = any_of((known[one], *inside))
 
     # Views: the content goes from one to the next.
 
-    def _raise(self, storage: Storage) -> Any:
+    def _raise(self, storage: Storage) -> PathCondition:
         """Bring a storage up to date with those below it; when any of those was reached."""
         if storage not in self.up:
             self._bring(self._cycle(storage), self.up, self._raise, self._below)
         return self.up[storage]
 
-    def _refresh(self, storage: Storage) -> Any:
+    def _refresh(self, storage: Storage) -> PathCondition:
         """Bring a storage up to date with all that may be the same; when any of that was reached."""
         if storage not in self.same:
             self._bring(self._cycle(storage), self.same, self._refresh, self._above, self._raise)
         return self.same[storage]
 
     def _bring(
-        self, members: list[Storage], known: dict[Storage, Any], of: Callable[[Storage], Any],
-        edges: _Edges, first: Callable[[Storage], Any] | None = None,
+        self, members: list[Storage], known: dict[Storage, PathCondition], of: _Reaches, edges: _Edges,
+        first: _Reaches | None = None,
     ) -> None:
         """Bring the members of a cycle up to date: first with what is outside, then with each other."""
 
         def along(one: Storage, inside: bool) -> None:
             for other, alias in list(edges(one)):
                 if (other in members) is inside:
-                    case = self._along(alias, other, one, of(other))
-                    known[one] = either(self.session, known[one], case)
+                    known[one] |= self._along(alias, other, one, of(other))
 
         for one in members:
             if one not in known:
-                known[one] = False if first is None else first(one)
+                known[one] = NEVER if first is None else first(one)
                 along(one, False)
         for _ in members[1:]:
             for one in members:
                 along(one, True)
 
-    def _along(self, alias: Alias, source: Storage, target: Storage, reached: Any) -> Any:
+    def _along(self, alias: Alias, source: Storage, target: Storage, reached: PathCondition) -> PathCondition:
         """Where the source was reached and the alias holds, the target gets what it holds now; when that is.
 
         A source that was not reached may hold what the target, which is the same memory, held before.
         """
-        if reached is False:
-            return False
+        condition = flagged(reached & alias.when, self.session)
+        if condition.never:
+            return NEVER
         for late in alias.pending:
             late.demand(self.session)
-        flag = both(self.session, reached, alias.when.staged(self.session))
         before = target.value
-        operand = self.session.operand(flag)
+        operand = condition.operand(self.session)
         carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
         noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
         up = target is alias.base
@@ -445,7 +439,7 @@ class _Update:
         self.noticed[target] = self.noticed.get(target, False) or noticed
         self._leave_behind(alias, source, target, carries and not up)
         self._note(target, before, reaches if noticed else NEVER, self.behind.get(target, NEVER))
-        return flag
+        return condition
 
     def _leave_behind(self, alias: Alias, source: Storage, target: Storage, carries: bool) -> None:
         """A view that was made without gradients does not get the history that its base has now; what was detached is
