@@ -10,6 +10,12 @@ from runtime.ir import Variable
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Body, Branches, JoinPart, LoopPart, Pairs
 from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.recording.session import Session
+
+
+def keep(session: Session, path: Path) -> None:
+    """What is held at the end of a path that is traced is held from here on."""
+    session.containers.held_in_lists.update(path.held_in_lists)
 
 
 class JoinCopies(JoinPart):
@@ -19,7 +25,7 @@ class JoinCopies(JoinPart):
         """They are held whichever path was taken."""
         super().__init__(branches)
         for path in branches.paths:
-            branches.session.containers.held_in_lists.update(path.held_in_lists)
+            keep(branches.session, path)
 
 
 class LoopCopies(LoopPart):
@@ -39,7 +45,7 @@ class LoopCopies(LoopPart):
 
     def traced(self, body: Body, path: Path) -> None:
         """They are held in the next iteration, and after the loop."""
-        body.session.containers.held_in_lists.update(path.held_in_lists)
+        keep(body.session, path)
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Whether nothing that is older than the iteration is held, or in such a list, since then."""
@@ -47,4 +53,4 @@ class LoopCopies(LoopPart):
         return body.older.isdisjoint(new) and not any(storage.alias_sets for storage in self._no_item)
 
 
-__all__ = ["JoinCopies", "LoopCopies"]
+__all__ = ["JoinCopies", "LoopCopies", "keep"]

@@ -17,6 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, Block, Location, Variable
+from runtime.tracer.control import joined_copies
 from runtime.tracer.control.branches import PathEnds, all_names, include_new, trace_path
 from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.control.given_tensors import GivenTensors, leaves
@@ -147,6 +148,7 @@ class Recursion:
         finally:
             session.code.recursions.pop()
         path = self.path
+        joined_copies.keep(session, path)
         if self.called_at is None:
             return False
         include_new(self._older.storages, [path])
