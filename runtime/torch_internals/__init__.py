@@ -77,6 +77,7 @@ from runtime.torch_internals.fakes import (
     strides_of,
 )
 from runtime.torch_internals.functions import (
+    MODULE_CALL,
     PLAIN_APPLY,
     apply_takes_keywords,
     code_of_call,
@@ -222,6 +223,7 @@ __all__ = [
     "CANNOT_TELL",
     "KEEPERS",
     "LEAF",
+    "MODULE_CALL",
     "PARAMETER",
     "PLAIN_APPLY", "apply_takes_keywords", "code_of_call", "copy_of",
     "cpu_library",

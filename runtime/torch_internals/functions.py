@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils import _contextlib
@@ -37,6 +37,10 @@ def decorated_generator(manager: Any, function: Callable[..., Any]) -> Any:
     if "ctx_name" in inspect.signature(wrap).parameters:  # since torch 2.15, for profiles
         return wrap(one.clone, function, _contextlib._context_manager_name(one))  # type: ignore[attr-defined]
     return wrap(one.clone, function)
+
+
+MODULE_CALL = cast(types.FunctionType, torch.nn.Module._wrapped_call_impl)
+"""``nn.Module.__call__``, unless a user put another function there, which calls it."""
 
 
 def copy_of(function: types.FunctionType) -> types.FunctionType:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -22,10 +22,8 @@ from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
 
-_module_call = cast(types.FunctionType, torch.nn.Module._wrapped_call_impl)
-"""``nn.Module.__call__``, unless a user put another function there, which calls it."""
-_plain_call = torch_internals.copy_of(_module_call)
-"""What it does outside of traces."""
+_plain_call = torch_internals.copy_of(torch_internals.MODULE_CALL)
+"""What ``nn.Module.__call__`` does outside of traces."""
 
 
 def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -39,7 +37,7 @@ def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...]
 
 def is_call(method: Any) -> bool:
     """Whether a function is ``nn.Module.__call__``."""
-    return method is _module_call or method is _plain_call
+    return method is torch_internals.MODULE_CALL or method is _plain_call
 
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -167,9 +165,10 @@ def patched_modules(session: Session) -> Iterator[None]:
     """Convert what modules run wherever they are called from, in the thread that traces."""
     excluded = _local_originals[:]
     _local_originals.clear()
-    before, _module_call.__code__ = _module_call.__code__, _PATCHED
+    function = torch_internals.MODULE_CALL
+    before, function.__code__ = function.__code__, _PATCHED
     try:
         yield
     finally:
-        _module_call.__code__ = before
+        function.__code__ = before
         _local_originals.extend(excluded)
