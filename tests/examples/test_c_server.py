@@ -91,7 +91,7 @@ class Server:
                 own.shutdown(socket.SHUT_WR)
             own.settimeout(wait)
             found = b""
-            with contextlib.suppress(TimeoutError if wait < 60 else ()):
+            with contextlib.suppress(*([TimeoutError] if wait < 60 else [])):
                 while part := own.recv(65536):
                     found += part
             return found
