@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ PREDICTORS: dict[str, dict[str, Any]] = {
     "Predictor": {}, "Predictor, C": {"backend": "c"},
     "Predictor, max_batch": MAX_BATCH, "Predictor, C, max_batch": {"backend": "c", **MAX_BATCH},
 }  # fmt: skip
-WAYS = ("eager", "ONNX Runtime", *PREDICTORS)
+WAYS = ("eager", "ONNX Runtime", *(["OpenVINO"] if find_spec("openvino") else []), *PREDICTORS)
 
 
 class Reading(nn.Module):
@@ -142,6 +143,20 @@ def opened(way: str, model: nn.Module, folder: Path) -> tuple[Call, Callable[[],
         options.log_severity_level = 4  # runs that end in an error are wanted here
         session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
         return lambda x: session.run(None, {"x": x.numpy()}), lambda: None
+    if way == "OpenVINO":
+        import openvino  # type: ignore[import-not-found]
+
+        exact = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+        compiled = openvino.Core().compile_model(str(folder / "model.onnx"), "CPU", exact)
+        own = threading.local()
+
+        def infer(x: Tensor) -> Sequence[Any]:
+            if not hasattr(own, "request"):
+                own.request = compiled.create_infer_request()
+            found = own.request.infer({"x": x.numpy()})
+            return [found[one].copy() for one in compiled.outputs]
+
+        return infer, lambda: None
     from runtime import Predictor
 
     predict = Predictor(folder / "model", **PREDICTORS[way])

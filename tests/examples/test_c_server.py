@@ -23,6 +23,7 @@ from torch import Tensor
 
 import dy2static
 from examples.c_server.export import Spirals, points
+from tests.oracle import same
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "examples/c_server"
@@ -132,7 +133,7 @@ def hold(answer: tuple[int, str], model: Spirals, x: Tensor) -> int:
     first, *rows = text.splitlines()
     assert status == 200 and first == f"steps {steps}"
     found = torch.tensor([[float(number) for number in row.split()] for row in rows])
-    torch.testing.assert_close(found, likely, rtol=1e-4, atol=1e-6)
+    same(found, likely, tolerance=1e-5)
     return steps
 
 
