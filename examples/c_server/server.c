@@ -4,8 +4,8 @@
    server spirals.weights --sizes
 
    One thread, the loop, reads requests and writes answers, of all connections with poll(); so a slow client holds up
-   nobody. A request that has arrived whole goes into a queue, from which a fixed number of workers take it. The model is
-   shared by them, for nothing writes to it; each worker has a context of its own, which is the memory of its calls. */
+   nobody. A request that has arrived whole goes into a queue, from which a fixed number of workers take it. The model
+   is shared by them, for nothing writes to it; each worker has a context of its own, the memory of its calls. */
 #define _POSIX_C_SOURCE 200809L
 #include "spirals.h"
 
@@ -519,7 +519,7 @@ static void on_deadline(connection *c) {
 
 /* -- the loop: connections */
 
-/* A free place; if there is none, the one of a connection that waits for nothing. 0 if there is none of these either. */
+/* A free place; if there is none, that of a connection that waits for nothing. 0 if there is none of these either. */
 static connection *free_place(void) {
     connection *idle = 0;
     for (connection *c = server.all; c < server.all + MAX_CONNECTIONS; c++) {
