@@ -42,6 +42,7 @@ SLOW = {
     "tests/examples/test_adaptive_classifier.py": 31,
     "tests/test_layout.py": 30,
     "tests/runtime/native/test_pointwise.py": 26,
+    "tests/examples/test_c_server.py": 25,
     "tests/runtime/native/test_conformance.py": 23,
     "tests/end_to_end/test_container_programs.py": 22,
     "tests/runtime/executor/test_reuse.py": 22,
