@@ -144,9 +144,12 @@ class Staging(Plain):
 
     def enter(self) -> None:
         """Record calls of torch from now on."""
-        torchs = torch_internals.quiet_shapes(), torch_internals.without_autocast_cache(), torch_internals.below_autograd()
-        for context in (*torchs, Interceptor(self.session), Recorder(self.session)):
-            self._stack.enter_context(context)
+        session, enter = self.session, self._stack.enter_context
+        enter(torch_internals.quiet_shapes())
+        enter(torch_internals.without_autocast_cache())
+        enter(torch_internals.below_autograd())
+        enter(Interceptor(session))
+        enter(Recorder(session))
 
     def leave(self) -> None:
         """And no longer."""
