@@ -10,7 +10,17 @@ import torch
 from runtime.tracer.control.given_tensors import GivenTensors, leaves
 from runtime.tracer.values import flattening, same_object, structure
 from runtime.tracer.values.origins import Given
-from runtime.tracer.values.structure import PLAIN, Choice, JoinContext, Known, Number, Options, Sequence, Structure
+from runtime.tracer.values.structure import (
+    PLAIN,
+    Choice,
+    Fields,
+    JoinContext,
+    Known,
+    Number,
+    Options,
+    Sequence,
+    Structure,
+)
 from runtime.tracer.values.unification import carried, structure_of
 from tests.runtime.tracer.control.staging import Staging
 
@@ -29,13 +39,13 @@ def carried_by(staging: Staging, value: Any) -> Structure:
 def test_places_are_those_of_the_variables(staging: Staging) -> None:
     x, y = staging.given("x y")
     number = staging.number(x.int().sum())
+    t, n = carried_by(staging, x * 2), Number("int")
     value = (x, number, [y, (number, x)], Pair(y, number), {"a": x})
-    s = carried_by(staging, value)
+    inner = Sequence(list, (t, Sequence(tuple, (n, t))))
+    s = Sequence(tuple, (t, n, inner, Fields(Pair, ("first", "second"), (t, n)), Fields(dict, ("a",), (t,))))
     found = list(leaves(value, s, 3))
-    assert [place for place, _ in found] == [3, 5, 7, 8, 10]
-    assert [one for _, one in found] == [x, y, x, y, x] if False else all(
-        one is other for (_, one), other in zip(found, (x, y, x, y, x)))  # fmt: skip
-    assert structure.width(s) == 8
+    assert [place for place, _ in found] == [3, 5, 7, 8, 10] and structure.width(s) == 8
+    assert all(one is other for (_, one), other in zip(found, (x, y, x, y, x), strict=True))
 
 
 def test_no_tensors(staging: Staging) -> None:
@@ -44,7 +54,7 @@ def test_no_tensors(staging: Staging) -> None:
 
 
 def test_of_one_of_several_nothing_is_told(staging: Staging) -> None:
-    """A place that has one of several tensors has something else than a tensor; a tuple that may be None has nothing."""
+    """A place that has one of several tensors has no tensor; a tuple that may be None has nothing."""
     x, y = staging.given("x y")
     tensor = carried_by(staging, x * 2)
     choice = Choice(staging.number(x.int().sum()), (x, y))

@@ -1,4 +1,4 @@
-"""Memory from before a branch or loop: what was written inside is one more value that it carries, and nothing else is."""
+"""Memory from before a branch or loop: what was written inside is carried as one more value, and nothing else is."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_the_attempt_after_knows_what_was_written(staging: Staging) -> None:
         def prepare(scope: Any, part: LoopMemory = part, entry: Any = entry, made: Any = made) -> None:
             body = Body(session, scope, entry, set(), None)
             made_here = part.arguments(body)
-            assert [storage.value for storage in written] == made_here  # noqa: B023
+            assert [storage.value for storage in written] == made_here
             scope.block.args.extend(made_here)
 
         path = trace_path(session, "while_loop", Local(), lambda: x.add_(1).sum(), prepare)

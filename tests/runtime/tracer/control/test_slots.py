@@ -143,7 +143,7 @@ def test_which_structures_have_arrays_and_rows() -> None:
     assert not any(map(slots._holds_arrays, (number, row, Options((number, Known(None))), Known([1]))))
     assert all(map(slots._has_rows, (row, Sequence(tuple, (row,)), Options((number, row)))))
     assert not any(map(slots._has_rows, (number, array, Known(None))))
-    assert slots._is_row(Options((row, row))) and not slots._is_row(Options((row, number)))
+    assert slots._is_row(Options((number, row))) and not slots._is_row(Sequence(tuple, (row,)))
 
 
 @pytest.mark.parametrize("count", [1, 2])
