@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sympy.tensor.tensor  # torch's sizes import it when they first need it: on a path that would be a change
 import torch
 
 from runtime import torch_internals
