@@ -220,7 +220,7 @@ def test_a_container_that_paths_leave_in_other_variables(staging: Staging) -> No
 def test_variables_of_a_construct_and_of_what_surrounds_it(staging: Staging) -> None:
     session, mine, other, third = staging.session, Local(a=1, b=2), Local(), Local(c=3)
     assert branches.all_names(session, mine) is mine
-    session.code.surrounding = (other, third)
+    session.code.surrounding = (third, other)
     both = branches.all_names(session, mine)
     assert both.names == ("a", "b", "c") and both.get() == (1, 2, 3)
     both.set((4, 5, 6))

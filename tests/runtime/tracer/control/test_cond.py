@@ -10,6 +10,7 @@ import torch
 from runtime.errors import TraceError
 from runtime.tracer.control import cond as branches
 from runtime.tracer.control.branches import PathEnds
+from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values.structure import Choice
 from tests.runtime.tracer.control.staging import SIGNS, Local, Staging, Told, agree, xs
 
@@ -135,17 +136,17 @@ def test_attributes_and_containers_from_before(staging: Staging) -> None:
     agree(staging, told, *SIGNS)
 
 
-def test_an_attribute_that_one_path_deletes(staging: Staging) -> None:
-    """On the way out it is there in some runs only."""
+def test_an_attribute_that_one_path_sets(staging: Staging) -> None:
+    """After the branch it is there in some runs only."""
 
     class Box:
-        value = 1
+        pass
 
     x = staging.given("x")
     box = staging.new(Box())
     staging.branch(x.sum() > 0, Local(), lambda: staging.store(box, "value", 2), lambda: None)
     run = staging.finish(vars(box)["value"])
-    assert run(x=torch.ones(3)) == 2 and Box.value == 1
+    assert run(x=torch.ones(3)) == 2 and run(x=-torch.ones(3)) is MISSING
 
 
 def test_writes_in_place(staging: Staging) -> None:

@@ -30,6 +30,7 @@ def attempt(staging: Staging, local: Local, slots: list[Slot], body: Any, *repea
         values.put(values.inner)
 
     path = trace_path(session, "while_loop", local, body, prepare)
+    assert not path.ended, "what fails in the body is an exception of its path"
     befores = {place: held(place) for place in path.places}
     values.end(path, set(repeated))
     return values, path, values.widen(path, befores, set(repeated), False)

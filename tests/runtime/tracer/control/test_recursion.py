@@ -141,7 +141,6 @@ def test_a_function_that_does_not_call_itself_leaves_no_recursion(staging: Stagi
 
 
 def test_an_open_recursion_is_that_of_the_key(staging: Staging) -> None:
-    seen: list[Any] = []
     session = staging.session
     x = staging.given("x")
 
@@ -152,7 +151,7 @@ def test_an_open_recursion_is_that_of_the_key(staging: Staging) -> None:
 
     assert open_recursion(session, f) is None
     call(staging, f, x=x)
-    assert open_recursion(session, f) is None and seen == [] and session.code.recursions == []
+    assert open_recursion(session, f) is None and session.code.recursions == []
 
 
 def test_a_result_may_be_memory_from_before(staging: Staging) -> None:

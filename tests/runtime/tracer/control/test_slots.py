@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 from runtime.errors import TraceError
 from runtime.ir import Location
@@ -23,7 +22,6 @@ from runtime.tracer.values.structure import (
     Options,
     Reference,
     Sequence,
-    Structure,
     Tensor,
 )
 from tests.runtime.tracer.control.staging import Local, Staging
@@ -115,17 +113,12 @@ def test_stores(staging: Staging) -> None:
     assert box.value == 1 and rows == [1], "the journal knows of them"
 
 
-def structures(staging: Staging) -> dict[str, Structure]:
-    item = Number("int")
-    return {"number": item, "array": Array(item), "known": Known([1])}
-
-
 @pytest.mark.parametrize("init", [[1], [[1]], []], ids=repr)
 def test_lists_that_come_to_grow_begin_with_what_they_held(init: list[Any], staging: Staging) -> None:
     """What they hold may come out of them: the alias set knows it."""
     x = staging.given("x")
     init = [x, *init]
-    array = Array(structures(staging)["number"])
+    array = Array(Number("int"))
     assert moved_lists(staging.session, [Slot("rows", init, array), Slot("n", 1, Number("int"))]) is False
     assert [one for one, _ in staging.session.info(x).storage.alias_sets] == [array.alias_set]
 
@@ -172,4 +165,3 @@ def test_objects_that_never_stay_are_held_by_reference_first(staging: Staging) -
     staging.session.call.known = Findings(by_reference=caught.value.known.by_reference)
     error = slots.never_fixed(staging.session, [Slot("", None, Number("int"), cell=cell)], None)
     assert "what a Box made in the loop holds never reaches" in str(error)
-    assert not isinstance(error, torch.Tensor)
