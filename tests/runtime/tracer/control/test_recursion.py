@@ -212,6 +212,21 @@ def test_a_store_to_an_object_from_before(staging: Staging) -> None:
     assert box.value == 0
 
 
+def test_a_store_on_the_path_that_makes_no_call(staging: Staging) -> None:
+    """No call inside finds it, and still there is one for each call that ends so."""
+    box = staging.new(Box())
+
+    def f(do: Any, x: Any) -> Any:
+        def last() -> Any:
+            do.store(box, "value", 1)
+            return x * 1
+
+        return do.branch(x.sum() > 1, Local(), lambda: call(do, f, x=x / 2), last)
+
+    assert "stores to attribute 'value' of a Box, which is older than the call" in str(refused(staging, f))
+    assert box.value == 0
+
+
 def test_a_change_of_a_list_from_before(staging: Staging) -> None:
     rows: list[int] = []
 
