@@ -18,7 +18,8 @@ from runtime.tracer.recording.session import Session
 Made = Callable[..., Any]
 """``made(function, *args)``: what the function gives; its calls of torch are recorded."""
 Refused = Callable[..., AbstractContextManager[None]]
-"""``refused(code, text)``: the block ends with a located error of this code, at a line of the test with this text."""
+"""``refused(code, text)``: the block ends with a located error of this code, at a line of the test with this text;
+``said``: the error says this."""
 
 
 @pytest.fixture
@@ -37,13 +38,13 @@ def made(session: Session) -> Made:
 @pytest.fixture
 def refused(request: pytest.FixtureRequest) -> Refused:
     @contextmanager
-    def ending(code: str, text: str) -> Iterator[None]:
+    def ending(code: str, text: str, said: str = "") -> Iterator[None]:
         with pytest.raises(TraceError) as found:
             yield
         error = found.value
         assert error.code == code, error
         assert error.location is not None and error.location.file == str(request.path), error
-        assert text in error.location.text
+        assert text in error.location.text and said in error.summary, error
 
     return ending
 

@@ -233,15 +233,14 @@ def test_an_error_in_code_that_is_not_converted_names_the_function(session: Sess
     assert session.exceptions.last_error is error
 
 
+NAME = frozenset({f"{Scope.__module__}.Scope"})
 RESTARTS: dict[str, tuple[Callable[[Session], object], Findings]] = {
-    "by reference": (lambda s: s.hold_by_reference(Scope), Findings(by_reference=frozenset({f"{Scope.__module__}.Scope"}))),
+    "by reference": (lambda s: s.hold_by_reference(Scope), Findings(by_reference=NAME)),
     "in variables": (
-        lambda s: s.hold_by_reference(Scope, in_variables=True),
-        Findings(by_reference=frozenset({f"{Scope.__module__}.Scope"}),
-                 in_variables=frozenset({f"{Scope.__module__}.Scope"})),
+        lambda s: s.hold_by_reference(Scope, in_variables=True), Findings(by_reference=NAME, in_variables=NAME),
     ),
-    "apart": (lambda s: s.hold_apart(Scope), Findings(apart=frozenset({f"{Scope.__module__}.Scope"}))),
-    "whole": (lambda s: s.keep_whole(Scope), Findings(apart=frozenset({f"{Scope.__module__}.Scope"}))),
+    "apart": (lambda s: s.hold_apart(Scope), Findings(apart=NAME)),
+    "whole": (lambda s: s.keep_whole(Scope), Findings(apart=NAME)),
 }  # fmt: skip
 
 
