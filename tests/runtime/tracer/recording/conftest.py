@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import pytest
+import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
@@ -57,3 +58,19 @@ def program(session: Session) -> Callable[[], list[str]]:
         return [line.strip() for line in body if not line.strip().startswith("input ")]
 
     return lines
+
+
+@pytest.fixture
+def as_eager(session: Session, made: Made) -> Callable[..., BaseException]:
+    """``as_eager(function, *tensors)``: the call raises in the trace what it raises in eager, which is given back."""
+    def hold(function: Callable[..., Any], *reals: torch.Tensor) -> BaseException:
+        count = len(session.program.inputs)
+        fakes = [session.inputs.add_input(real, f"argument{count + place}") for place, real in enumerate(reals)]
+        with pytest.raises(Exception) as expected:
+            function(*reals)
+        with pytest.raises(type(expected.value)) as found:
+            made(function, *fakes)
+        assert type(found.value) is type(expected.value) and found.value.args == expected.value.args
+        return found.value
+
+    return hold
