@@ -47,7 +47,7 @@ def test_straight_lines(name: str, session: Session, leaves: Any, made: Any) -> 
     inputs = {session.read(leaf): leaf_name for leaf, leaf_name in zip(leaves, "wv")}
     paths = reached(session, [session.read(root)], inputs)
     assert {inputs[var]: sure for var, sure in paths.found.items() if var in inputs} == expected
-    assert paths.through <= set(session.program.block.ops)
+    assert paths.through <= set(session.program.block.walk())
 
 
 def test_it_ends_at_the_stops(session: Session, leaves: Any, made: Any) -> None:
