@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from runtime.ir.views import HOLE
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.conditions import when
 from runtime.tracer.recording import metadata_changes
@@ -55,6 +56,11 @@ def test_a_tensor_made_inside_becomes_another_view(name: str, session: Session, 
     assert session.read(y).type == session.type_of(y) and session.info(y).storage is storage
     made(lambda: y.add_(1))
     assert session.info(other).storage is storage and session.read(other).type == session.type_of(other)
+
+
+def test_the_step_of_a_change_has_its_numbers(session: Session, given: Any, made: Any) -> None:
+    y = made(lambda x: (x * 2).transpose_(0, 1), given("x", 2, 3))
+    assert [(step.name, step.args) for step in session.info(y).steps] == [("aten.transpose.int", (HOLE, 0, 1))]
 
 
 def test_whose_shape_is_not_changed(session: Session, given: Any, made: Any, refused: Any) -> None:

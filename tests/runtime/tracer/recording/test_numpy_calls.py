@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Callable[[NumpyArray], Any], str]] = {
     "table": (lambda a: record("nothing", (a,), {}), "is not among the functions of NumPy's"),
     "where": (lambda a: record("add", (a, 1), {"where": a}), "is given an array to write into"),
     "object": (lambda a: record("add", (a, object()), {}), "is given a object"),
-    "values": (lambda a: record("where", (a > 0,), {}), "gives another shape or dtype for other values"),
+    "values": (lambda a: record("where", (a,), {}), "gives another shape or dtype for other values"),
 }
 
 
