@@ -141,14 +141,14 @@ def test_the_attempt_after_knows_what_was_written(staging: Staging) -> None:
         made = []
 
         def prepare(scope: Any, part: LoopMemory = part, entry: Any = entry, made: Any = made) -> None:
-            body = Body(session, scope, entry, set(), None)
+            body = Body(session, scope, entry, set(), None, set())
             made_here = part.arguments(body)
             assert [storage.value for storage in written] == made_here
             scope.block.args.extend(made_here)
 
         path = trace_path(session, "while_loop", Local(), lambda: x.add_(1).sum(), prepare)
         assert of_x.value is of_x.origin, "put back after the attempt"
-        body = Body(session, path.scope, entry, set(), None)
+        body = Body(session, path.scope, entry, set(), None, set())
         stable = part.leave(body, path, [])
         carried.append((stable, [label for _, label in part.carried()], part.inits()))
         if written:
