@@ -8,6 +8,7 @@ from typing import Any
 from runtime.calling.callee import Callee
 from runtime.calling.prepare import Options, prepare
 from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.memory import outside_graphs
 from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.open_generators import Exchange
 
@@ -30,7 +31,8 @@ class LiveCallee:
     def only_results(self) -> bool:
         """Whether a call does nothing but give a result made of what the Program yields from its arguments."""
         traced = self.traced
-        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses or traced.generators)
+        return self.callee.only_results and not (
+            traced.bases or traced.facts or traced.uses or traced.generators or traced.gradients)
 
     def call(self, arguments: Arguments, params: Sequence[Any] | None = None) -> Any:
         """Run the Program on a call's arguments. ``params``: the live tensors, where the caller has them already."""
@@ -53,6 +55,8 @@ class LiveCallee:
         traced = self.traced
         params = traced.parameters() if params is None else params
         inputs = traced.inputs(arguments)
+        if traced.gradients:
+            outside_graphs.require_apart(traced.gradients, dict(zip(traced.program.block.args, [*inputs, *params])))
         if self._exchange is None:
             return self.callee.call(arguments, inputs, params)
         with self._exchange.of(list(arguments.opened.values())):

@@ -98,6 +98,7 @@ from runtime.torch_internals.generators import (
     set_rng_state,
     watched_generator,
 )
+from runtime.torch_internals.graph_walk import first_reached
 from runtime.torch_internals.initialisers import truncated_normal
 from runtime.torch_internals.memory import (
     cpu_library,
@@ -289,6 +290,7 @@ __all__ = [
     "example",
     "expect",
     "fake_call",
+    "first_reached",
     "fake_like",
     "fake_only",
     "fake_only_metadata",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from runtime.tracer.control.branches import PathEnds
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.hung import Question
 from runtime.tracer.memory.inputs import LiveParameter, SharedBase
+from runtime.tracer.memory.outside_graphs import AskedGradient
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
@@ -111,6 +112,9 @@ class Traced:
     """What the Program draws from in place of generators among the open values, by their positions there."""
     adding: list[tuple[Place, int]] = field(default_factory=list)
     """Lists from outside that each run changes, with how many items they have to have."""
+
+    gradients: Sequence[AskedGradient] = ()
+    """Those that the function asks for by the caller's tensors: each call is asked what these were computed of."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -327,6 +331,7 @@ def _trace_once(
         ends_in,
         stand_ins,
         session.call.adding,
+        session.inputs.gradients,
     )
 
 

@@ -19,6 +19,7 @@ from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.ambient.module_slots import hides
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
+from runtime.tracer.memory.outside_graphs import AskedGradient
 from runtime.tracer.memory.storage_table import (
     RecordedStep,
     Storage,
@@ -78,6 +79,8 @@ class Inputs:
         """Whether it matters which parameters need one."""
         self.no_leaves: set[Variable] = set()
         """Those of them that are written in a way that autograd refuses for leaves which need a gradient."""
+        self.gradients: list[AskedGradient] = []
+        """Those that the function asks for by the caller's tensors."""
         self.asked: dict[Variable, dict[str, Question]] = {}
         """What else the trace asked the caller's tensors."""
         self.users_class: type | None = None

@@ -12,6 +12,7 @@ from runtime import torch_internals
 from runtime.ir import Location, Operand, Variable
 from runtime.ir.ports import may_pass, passed
 from runtime.tracer.ambient import state
+from runtime.tracer.memory import outside_graphs
 from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, note_unknown_alias
@@ -166,6 +167,7 @@ def paths(
     leading = paths.leading(goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
+    outside_graphs.note(session.inputs, _may_be(session, goals), paths.found, session.location())
     _require_unwritten(session, starts, wanted, now)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
@@ -225,6 +227,17 @@ def _require_as_now(
             raise session.error(
                 "a gradient is asked for that goes back through what the caller computed an argument of",
                 hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
+
+
+def _may_be(session: Session, values: set[Variable]) -> set[Variable]:
+    """Some values, and what they may be: before the loops around, or on some path."""
+    inner = [var for var in values if session.inputs.real(var) is None]
+    sources = Sources(session) if inner else None
+    found = set(values)
+    for var in inner:
+        for one in (var, *before_loops(session, var)):
+            found |= {one} if sources is None else {one, *sources.of(one)}
+    return found
 
 
 def _require_unwritten(
