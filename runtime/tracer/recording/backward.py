@@ -8,6 +8,7 @@ None. One that it reaches on some paths only has a gradient that may be None, an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ def backward(
                             hint="Use torch.autograd.grad(..., create_graph=True).")
     if grad_variables is not None:
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    inputs = tuple(inputs) if isinstance(inputs, Iterator) else inputs
     if inputs is not None and not isinstance(inputs, torch.Tensor) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = gradients.roots(session, tensors, grad_tensors)

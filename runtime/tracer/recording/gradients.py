@@ -114,17 +114,23 @@ def roots(session: Session, outputs: Any, grad_outputs: Any, what: str = "tensor
     found = tensors(session, outputs, what)
     given = [None] * len(found) if grad_outputs is None else (
         [grad_outputs] if _is_tensor(grad_outputs) else list(grad_outputs))
-    if len(given) != len(found):
+    if len(given) < len(found):  # torch passes over more
         raise RuntimeError(f"got {len(found)} tensors and {len(given)} gradients")
     for index, (root, grad) in enumerate(zip(found, given)):
         said = f"element {index} of tensors does not require grad and does not have a grad_fn"
         raise_where(session, unneeded([session.info(root)]), RuntimeError(said))
         if grad is None and not _is_scalar(session, root):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if grad is None and not root.dtype.is_floating_point:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
         mine, its = session.fake(root).shape, None if grad is None else session.fake(grad).shape
         if its is not None and _sizes_differ(mine, its):
             raise RuntimeError(f"Mismatch in shape: grad_output[{index}] has a shape of {its} and output[{index}] has "
                                f"a shape of {mine}.")  # fmt: skip
+        if grad is not None and root.dtype.is_complex != grad.dtype.is_complex:
+            raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. "
+                               f"Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "
+                               f"output[{index}] has a dtype of {root.dtype}.")  # fmt: skip
     return list(zip(found, given))
 
 

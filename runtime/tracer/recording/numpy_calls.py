@@ -104,7 +104,8 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise _refusal(session, name, "tells of errors by calling a function")
     if name not in host_numpy.NAMES:
         raise _refusal(session, name, "is not among the functions of NumPy's that a Program may call")
-    if kwargs.get("out") not in (None, (None,)) or "where" in kwargs:
+    out = kwargs.get("out")
+    if not (out is None or type(out) is tuple and all(one is None for one in out)) or "where" in kwargs:
         raise _refusal(session, name, "is given an array to write into")
     kwargs = {key: _plain(value) for key, value in kwargs.items() if key != "out"}
     args = tuple(map(_plain, args))

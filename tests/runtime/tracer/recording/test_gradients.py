@@ -116,6 +116,9 @@ EAGER: dict[str, Callable[[Tensor, Tensor, Tensor], Any]] = {
     "another shape": lambda w, v, x: grad(w * w, w, v[:2]),
     "another rank": lambda w, v, x: grad(w * w, w, v[None]),
     "too few gradients": lambda w, v, x: grad([w * w, w * 2], w, [v]),
+    "complex and none given": lambda w, v, x: grad(w.sum() * 1j, w),
+    "complex given for real": lambda w, v, x: grad(w * w, w, x.to(torch.complex64)),
+    "real given for complex": lambda w, v, x: grad(w * 1j, w, x),
 }
 
 
