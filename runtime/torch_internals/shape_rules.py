@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from runtime.torch_internals.fakes import fake_only, new_symbol
+from runtime.torch_internals.fakes import contiguity, fake_only, new_symbol, strides_of
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -20,6 +20,7 @@ _ROUNDING = frozenset({
 })
 """Operators that are made of others, which fake tensors do not take apart where autograd is off."""
 _OF_ALL = (torch.ops.aten._is_all_true.default, torch.ops.aten._is_any_true.default)
+_PADDING = (torch.ops.aten.pad.default, torch.ops.aten.constant_pad_nd.default)
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
@@ -40,6 +41,8 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
             return func(*args[:3], args[3] + args[0].dim(), **kwargs) if args[3] + args[0].dim() >= 0 else None
     if func is torch.ops.aten.unbind.int and not kwargs and args[0].layout is torch.strided:
         return _unbound(fake_mode, *args)
+    if func in _PADDING and not kwargs.keys() - {"mode", "value"}:
+        return _padded(fake_mode, *args, **kwargs)
     if func in _OF_ALL and args[0].dtype is torch.bool:  # torch's rule calls Python where there is none for open sizes
         with fake_only(fake_mode):
             return torch.empty((), dtype=torch.bool, device=args[0].device)
@@ -59,6 +62,34 @@ def _unbound(fake_mode: FakeTensorMode, tensor: torch.Tensor, dim: int = 0) -> l
         return None
     with fake_only(fake_mode):
         return [tensor.select(dim, number) for number in range(count)]
+
+
+def _padded(
+    fake_mode: FakeTensorMode, tensor: torch.Tensor, pad: Any, mode: Any = "constant", value: Any = None
+) -> torch.Tensor | None:  # fmt: skip
+    """``constant_pad_nd`` of open sizes by known numbers: torch runs its kernel, which reads the sizes as numbers.
+
+    What is cut off at all ends is a copy, as the kernel makes it; else the result is new, in the order of ``tensor``.
+    """
+    rank, known = tensor.dim(), all(type(one) is int for one in (*tensor.shape, *strides_of(tensor)))
+    if known or isinstance(mode, str) and mode != "constant" or tensor.layout is not torch.strided:
+        return None
+    if len(pad) % 2 or len(pad) > 2 * rank or not all(type(number) is int for number in pad):
+        return None
+    ends = [(0, 0)] * (rank - len(pad) // 2) + list(zip(pad[-2::-2], pad[::-2]))
+    with fake_only(fake_mode):
+        if all(number <= 0 for number in pad):
+            for dim, (left, right) in enumerate(ends):
+                if left or right:
+                    tensor = tensor.narrow(dim, -left, tensor.shape[dim] + left + right)
+            return tensor.clone()
+        if rank in (4, 5) and contiguity(tensor) != (True, True):  # perhaps with the channels last
+            return None
+        sizes = [size + left + right for size, (left, right) in zip(tensor.shape, ends)]
+        if any(left < 0 or right < 0 for left, right in ends):
+            for size in sizes:
+                torch._check(size >= 0)
+        return torch.empty(sizes, dtype=tensor.dtype, device=tensor.device)
 
 
 def _encoder_layer(fake_mode: FakeTensorMode, src: torch.Tensor) -> torch.Tensor:

@@ -57,8 +57,8 @@ def _staged(session: Session, parts: tuple[Callable[[], Any], ...], stop: bool) 
         def rest() -> Any:
             return _staged(session, parts[1:], stop)
 
-        def here() -> Any:
-            return value
+        def here() -> Any:  # what a bool is on this path is known
+            return stop if isinstance(value, Staged) and value.kind == "bool" else value
 
         branches = (here, rest) if stop else (rest, here)
         return tracer_cond.cond(session, flag, *branches, NO_NAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from torch import nn
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 import dy2static
+import runtime
+from dy2static import InputSpec
 from runtime import torch_internals
-from tests.oracle import check
+from tests.oracle import check, same
 
 
 def unknown() -> tuple[Any, Any, Any, Any]:
@@ -121,3 +124,43 @@ def test_places_and_counts_are_whole_numbers() -> None:
         return found, [one.dtype for one in found]
 
     check(f, (torch.tensor([1.0, 2.0, 2.0, 1.0]),), (torch.tensor([3.0, 3.0, 3.0]),), paths=("program",))
+
+
+PADDINGS: dict[str, tuple[int, tuple[int, ...], str]] = {
+    "at the end": (2, (0, 2), "constant"),
+    "of two dimensions": (2, (1, 1, 2, 0), "constant"),
+    "cut off": (2, (-1, -1), "constant"),
+    "cut off and added": (2, (-1, 3, 2, -1), "constant"),
+    "by nothing": (2, (0, 0), "constant"),
+    "of a vector": (1, (3, 0), "constant"),
+    "of an inner dimension": (3, (0, 0, 1, 1), "constant"),
+    "of an image": (4, (1, 1, 1, 1), "constant"),
+    "of an image, cut off": (4, (-1, 0, 0, -1), "constant"),
+    "of a volume": (5, (1, 2), "constant"),
+    "reflected": (3, (1, 1), "reflect"),
+    "repeated": (3, (1, 1), "replicate"),
+    "around": (3, (1, 1), "circular"),
+}
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+def test_padding_leaves_sizes_open(name: str, tmp_path: Path) -> None:
+    """One file for all sizes: values, strides and gradients."""
+    rank, pad, mode = PADDINGS[name]
+
+    def function(x: torch.Tensor) -> Any:
+        y = nn.functional.pad(x, pad, mode=mode)
+        return y, y.stride(), y.is_contiguous(), (y * y).sum(0)
+
+    dy2static.save(dy2static.to_static(function, input_spec=[InputSpec([None] * rank)]), tmp_path / "padded")
+    loaded = runtime.load(tmp_path / "padded")
+    for sizes in ((4, 5, 4, 6, 3), (3, 4, 5, 3, 7), (5, 6, 4, 4, 4)):
+        x = torch.randn(sizes[:rank], requires_grad=True)
+        found, wanted = loaded(x), function(x)
+        same(found, wanted)
+        same(*(torch.autograd.grad(one[0].sin().sum(), x) for one in (found, wanted)))
+
+
+@pytest.mark.parametrize("pad", [(1,), (1, 1, 1, 1, 1, 1)])
+def test_padding_that_does_not_fit_raises(pad: tuple[int, ...]) -> None:
+    check(lambda x: nn.functional.pad(x, pad), (torch.ones(2, 3),), (torch.ones(3, 4),), paths=("program",))
