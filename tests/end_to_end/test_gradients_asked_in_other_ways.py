@@ -60,3 +60,16 @@ def test_numpy_is_given_a_place_to_write_to(out: Any) -> None:
         assert caught.value.code == "D2S213"
     else:
         check(function, (torch.ones(3),), paths=("program",))
+
+
+def test_a_row_of_unknown_many_is_written() -> None:
+    """What torch says of it names a number that only the run knows."""
+
+    def function(w: torch.Tensor) -> torch.Tensor:
+        y = w[w > 0] * 2
+        for number, row in enumerate(y):
+            if number > 0:
+                row.add_(1)
+        return y
+
+    check(function, (leaf(),), (torch.tensor([1.0, 2.0, -1.0]),), paths=("program",))

@@ -263,7 +263,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
         try:
             result = number_arguments.called(session, func, args, kwargs)
         except RuntimeError as error:
-            if ".numpy() is not supported for tensor subclasses" not in str(error):
+            said = error.args[0] if error.args else None  # which may be a text that only the run knows
+            if not isinstance(said, str) or ".numpy() is not supported for tensor subclasses" not in said:
                 raise
             raise session.error(
                 "NumPy reads a tensor's data while the function is being converted",

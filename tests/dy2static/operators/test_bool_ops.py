@@ -1,4 +1,4 @@
-"""``and`` and ``or``: what a bool is on the path where it decides is known, so that results that are one value are it."""
+"""``and``, ``or``: what a bool is on the path where it decides is known; results that are one value are that value."""
 
 from __future__ import annotations
 
