@@ -54,14 +54,23 @@ def _staged(session: Session, parts: tuple[Callable[[], Any], ...], stop: bool) 
         return value
     flag = known_sizes.decide(session, truth_of(session, value))
     if isinstance(flag, Staged):
+        is_bool = isinstance(value, Staged) and value.kind == "bool"
+        last: list[Any] = []
+
         def rest() -> Any:
-            return _staged(session, parts[1:], stop)
+            last[:] = [_staged(session, parts[1:], stop)]
+            return last[0]
 
         def here() -> Any:  # what a bool is on this path is known
-            return stop if isinstance(value, Staged) and value.kind == "bool" else value
+            return stop if is_bool else value
 
         branches = (here, rest) if stop else (rest, here)
-        return tracer_cond.cond(session, flag, *branches, NO_NAMES)
+        result = tracer_cond.cond(session, flag, *branches, NO_NAMES)
+        if is_bool and last and last[0] is (not stop):
+            return value
+        if is_bool and last and isinstance(result, Staged):
+            session.sizes.note_meaning(result, "or_" if stop else "and_", (value, last[0]))
+        return result
     return value if flag is stop else _staged(session, parts[1:], stop)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,12 +12,12 @@ from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, in
 from runtime.tracer.control.join import NOWHERE, Join, outside
 from runtime.tracer.control.merged import Merged, is_new
 from runtime.tracer.control.older import Identities, older
-from runtime.tracer.numbers import staging
+from runtime.tracer.numbers import known_sizes, staging
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted
-from runtime.tracer.recording.session import Session
+from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values import containers, structure, tables
 
 
@@ -66,8 +67,9 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
-        for run in runs:
-            paths.append(trace_path(session, name, names, run))
+        for number, run in enumerate(runs):
+            prepare = functools.partial(_enter, session, pred, number == 0) if name == "cond" else None
+            paths.append(trace_path(session, name, names, run, prepare))
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     include_new(entry, paths)
@@ -105,6 +107,11 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
     return values[-1]
+
+
+def _enter(session: Session, flag: Staged, truth: bool, scope: Scope) -> None:
+    """A path begins on which a flag is so."""
+    known_sizes.hold_on_path(session, flag, truth)
 
 
 def _before(place: Place) -> Any:

@@ -54,6 +54,27 @@ def decide(session: Session, value: Any) -> Any:
     return truth
 
 
+def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
+    """In the Block that is open, ``flag`` is so: where it says that sizes are equal, nothing has to assume it there.
+
+        if x.shape[1] == 1:
+            y = x.reshape(x.shape[0], 4)       [n, 1, 4] -> [n, 4]: the sizes fit, on this path
+    """
+    meaning = session.sizes.meaning(flag) if isinstance(flag, StagedBool) else None
+    if meaning is None:
+        return
+    name, args = meaning
+    if name == "not_" and _is_bool(args[0]):
+        hold_on_path(session, args[0], not truth)
+    elif name in ("and_", "or_") and truth is (name == "and_"):
+        for arg in args:
+            hold_on_path(session, arg, truth)
+    elif name == ("eq" if truth else "ne"):
+        left, right = (_expression(session, arg) for arg in args)
+        if left is not None and right is not None:
+            session.sizes.note_on_path(left, right)
+
+
 def not_negative(session: Session, value: Any) -> bool:
     """Whether an int is surely 0 or more: a size, a counter of a loop, what is computed from these."""
     if not isinstance(value, Staged):

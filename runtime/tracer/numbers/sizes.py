@@ -45,6 +45,7 @@ class Sizes:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._definitions: dict[Variable, tuple[str, tuple[Any, ...]]] = {}
+        self._meanings: dict[Variable, tuple[str, tuple[Any, ...]]] = {}
         self._numbers: dict[Variable, Any] = {}
         self._values: dict[sympy.Symbol, Variable] = {}
         self._sizes: dict[sympy.Symbol, tuple[Variable, int]] = {}
@@ -53,6 +54,10 @@ class Sizes:
         self._asserts_seen: set[Any] = set()
         self._forgotten: set[Any] = set()
         """What was assumed in Blocks that are closed."""
+        self._of_paths: set[Any] = set()
+        """What follows from what the path to it says, where it was assumed."""
+        self._on_path: dict[sympy.Symbol, Any] = {}
+        """Sizes that are others, or numbers, on the path that the trace is on."""
         self.natural: set[Variable] = set()
         """Counters of loops, which are never negative."""
         self.apart: dict[str, frozenset[int]] = {}
@@ -127,6 +132,14 @@ class Sizes:
     def definition(self, value: Staged) -> tuple[str, tuple[Any, ...]] | None:
         """How a staged number was computed, if that was noted."""
         return self._definitions.get(value.var)
+
+    def note_meaning(self, value: Staged, name: str, parts: tuple[Any, ...]) -> None:
+        """A bool is "and_" or "or_" of some parts, which may be made where it is not: its paths say this of them."""
+        self._meanings[value.var] = name, parts
+
+    def meaning(self, value: Staged) -> tuple[str, tuple[Any, ...]] | None:
+        """What a bool says of others; these may not be read."""
+        return self._meanings.get(value.var) or self._definitions.get(value.var)
 
     def expression(self, value: Any) -> Any:
         """The expression over symbols that an int is, None for one that is no size."""
@@ -315,12 +328,22 @@ class Sizes:
                 self._asserts_seen.add(expr)
                 if self._trivial(expr):
                     continue
+                if self._on_path and expr.xreplace(self._on_path) == sympy.true:
+                    self._of_paths.add(expr)
+                    continue
                 if expr.free_symbols and all(symbol in self._inputs for symbol in expr.free_symbols):
                     self.assume(expr)
                 else:
                     self._assert(expr)
                 if isinstance(expr, sympy.Ne):
                     self._positive(expr.lhs - expr.rhs)
+
+    def note_on_path(self, one: Any, other: Any) -> None:
+        """Two sizes, as expressions, are equal in the Block that is open: the path to it says so."""
+        for symbol, value in ((one, other), (other, one)):
+            if isinstance(symbol, sympy.Symbol) and symbol not in value.free_symbols:
+                self._on_path = {**self._on_path, symbol: value.xreplace(self._on_path)}
+                return
 
     def collect_of_inputs(self) -> None:
         """Turn what torch's Python assumed of inputs' sizes into assumes, though no Operator came after it."""
@@ -341,7 +364,7 @@ class Sizes:
 
     def facts_of_inputs(self) -> set[Any]:
         """What shape rules and derivative formulas assumed of the sizes of inputs so far, in closed Blocks as well."""
-        every = self._forgotten | self._facts()
+        every = (self._forgotten | self._facts()) - self._of_paths
         return {fact for fact in every if fact.free_symbols <= self._inputs.keys() and not self._trivial(fact)}
 
     def places(self, facts: Iterable[Any], inputs: Sequence[str]) -> dict[Any, tuple[int, int]]:
@@ -360,13 +383,13 @@ class Sizes:
     def forgotten(self) -> Iterator[None]:
         """What is assumed in the ``with`` block is not assumed any more after it; facts about inputs stay written."""
         facts, seen = torch_internals.SizeFacts(self.session.shape_env), set(self._asserts_seen)
-        before = len(self._numbers)
+        before, on_path = len(self._numbers), self._on_path
         try:
             yield
         finally:
             self._forgotten |= self._facts()
             facts.put_back()
-            self._asserts_seen = seen
+            self._asserts_seen, self._on_path = seen, on_path
             new = list(itertools.islice(reversed(self._numbers), len(self._numbers) - before))
             for var in [var for var in new if var in self._definitions]:
                 del self._numbers[var]  # computed from others, with what was assumed of these
