@@ -402,6 +402,7 @@ class Sizes:
 
     def assume(self, expr: Any) -> None:
         """Record a fact about input sizes."""
+        self._of_paths.discard(expr)
         names = {symbol: sympy.Symbol(self.name(symbol)) for symbol in expr.free_symbols}
         self.session.add_assume(
             Assume(

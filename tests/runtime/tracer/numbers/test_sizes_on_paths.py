@@ -121,3 +121,16 @@ def test_elsewhere_nothing_is_known(function: Callable[..., Any], tmp_path: Path
     with pytest.raises(SignatureError, match="cannot be left open") as caught:
         dy2static.save(to_static(function, input_spec=[InputSpec([None, None, 4])]), tmp_path / "saved")
     assert caught.value.code == "D2S315"
+
+
+def on_a_path_and_after_it(x):
+    y = x * 2
+    if x.shape[1] == 1:
+        return y.reshape(x.shape[0], 4)
+    return y.reshape(x.shape[0], 4) + 1
+
+
+def test_what_a_path_says_holds_there_only(tmp_path: Path) -> None:
+    with pytest.raises(SignatureError, match=r"x\.shape\[0\] \* x\.shape\[1\] == x\.shape\[0\]") as caught:
+        dy2static.save(to_static(on_a_path_and_after_it, input_spec=[InputSpec([None, None, 4])]), tmp_path / "saved")
+    assert caught.value.location is not None and caught.value.location.text.strip().endswith("+ 1")
