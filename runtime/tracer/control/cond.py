@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ def truth(session: Session, value: Any) -> Any:
 def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: Callable[[], Any], names: Names) -> Any:
     """Stage ``if pred``: runs both paths, leaves names, Python state and memory joined; returns the joined result."""
     try:
-        return _stage(session, "cond", pred, (if_true, if_false), names)
+        return _stage(session, "cond", pred, (if_true, if_false), names, truths=(True, False))
     finally:
         session.origins.forget_unused()
 
@@ -57,7 +58,8 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
-           of: structure.Choice | None = None) -> Any:  # fmt: skip
+           of: structure.Choice | None = None, truths: Sequence[bool] = ()) -> Any:  # fmt: skip
+    """``truths``: what ``pred`` is on each path, where it is a bool."""
     location = session.location()
     tables.settle_objects(session)
     names = all_names(session, names)
@@ -67,8 +69,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
-        for number, run in enumerate(runs):
-            prepare = functools.partial(_enter, session, pred, number == 0) if name == "cond" else None
+        for run, truth in itertools.zip_longest(runs, truths):
+            prepare = None if truth is None else functools.partial(_enter, session, pred, truth)
             paths.append(trace_path(session, name, names, run, prepare))
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
