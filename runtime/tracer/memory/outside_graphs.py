@@ -47,14 +47,15 @@ def note(inputs: Inputs, by: Collection[Variable], found: Collection[Variable], 
 def require_apart(gradients: Sequence[AskedGradient], values: dict[Variable, Any]) -> None:
     """Refuse a call in which a gradient would go on through the graph of an argument to what it is asked by.
 
-    ``values``: the tensors of the call, by input and parameter.
+    ``values``: the tensors of the call, by input and parameter; what only an attempt met that failed is not there.
 
     Raises:
         TraceError: D2S213.
     """
     for one in gradients:
-        through = [var for var in one.through if values[var].grad_fn is not None]
-        goals = {id(values[var]): var for var in one.by if values[var].requires_grad} if through else {}
+        through = [var for var in one.through if var in values and values[var].grad_fn is not None]
+        by = [var for var in one.by if var in values and values[var].requires_grad] if through else []
+        goals = {id(values[var]): var for var in by}
         for var in through:
             met = torch_internals.first_reached(values[var], [values[goal] for goal in goals.values()])
             if met is not None:
