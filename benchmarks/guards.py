@@ -17,6 +17,7 @@ from torch import nn
 
 from dy2static import to_static
 from dy2static.shortcut import MADE_AT
+from dy2static.static_function import StaticFunction
 
 
 def best(run: Callable[[], Any], repeat: int, rounds: int = 7) -> float:
@@ -30,7 +31,7 @@ def best(run: Callable[[], Any], repeat: int, rounds: int = 7) -> float:
     return min(found)
 
 
-def short(static: Any, *args: Any, repeat: int) -> float:
+def short(static: StaticFunction, *args: Any, repeat: int) -> float:
     """Seconds to find the Program of a call that came several times: one generated check."""
     for _ in range(MADE_AT[0] + 1):
         static(*args)
@@ -39,13 +40,13 @@ def short(static: Any, *args: Any, repeat: int) -> float:
     return best(lambda: check(*args), repeat)
 
 
-def checking(static: Any, *args: Any, repeat: int) -> float:
+def checking(static: StaticFunction, *args: Any, repeat: int) -> float:
     """Seconds to bind a call's arguments and to find its Program the long way."""
     static(*args)
     signature = static.signature
 
     def find() -> Any:
-        return static.specialize(*static._prepare(signature.bind(args, {})))
+        return static.specialize(*static._dispatch.prepare(signature.bind(args, {})))
 
     found = find().traced
     assert found is static.specialization().traced
@@ -73,12 +74,13 @@ def main() -> None:
     torch.set_num_threads(1)
     with torch.no_grad():
         x = torch.ones(4)
-        add = to_static(lambda x: x + 1)
+        add: Any = to_static(lambda x: x + 1)
         one, quick = checking(add, x, repeat=20_000), short(add, x, repeat=20_000)
         print(f"one operator:      {quick * 1e6:7.2f} us to find the Program (goal: 3), the long way {one * 1e6:.2f}")
         whole, plain = best(lambda: add(x), 20_000), best(lambda: add.function(x), 20_000)
         print(f"  the whole call:  {whole * 1e6:7.2f} us, eager {plain * 1e6:.2f}")
-        few, many = to_static(facts(10)), to_static(facts(210))
+        few: Any = to_static(facts(10))
+        many: Any = to_static(facts(210))
         quick = (short(many, x, repeat=5_000) - short(few, x, repeat=5_000)) / 200
         slow = (checking(many, x, repeat=1_000) - checking(few, x, repeat=5_000)) / 200
         print(f"a guarded fact:    {quick * 1e6:7.3f} us (goal: 0.1), the long way {slow * 1e6:.3f}")
@@ -92,7 +94,8 @@ def main() -> None:
         tokens = torch.randn(1, 128, 768)
         eager = best(lambda: model(tokens), 1, 3)
         to_static(model)
-        found = short(model.forward, tokens, repeat=200)
+        forward: Any = model.forward
+        found = short(forward, tokens, repeat=200)
         static = best(lambda: model(tokens), 1, 3)
         share = f"{100 * found / eager:.2f} % of eager's {eager * 1e3:.1f} ms (goal: 1 %)"
         print(f"{options.layers} layers of BERT: {found * 1e6:7.1f} us, {share}; a call {static * 1e3:.1f} ms")
