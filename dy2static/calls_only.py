@@ -23,6 +23,7 @@ from dy2static.conversion import bind, compile_tree
 from dy2static.errors import ConversionError
 from dy2static.source import get_source
 from dy2static.template import replace_expr
+from runtime import recursion_limit
 
 _STANDS_FOR = "dy2static.operators"
 _DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "super", "vars"}
@@ -37,7 +38,8 @@ def calls_rewritten(function: types.FunctionType) -> types.FunctionType | None:
     with _lock:
         known = _cache.get(id(code))
         if known is None or known[0]() is not code:
-            made = _made(function)
+            with recursion_limit.room(recursion_limit.CONVERTING):
+                made = _made(function)
 
             def forget(reference: weakref.ref[types.CodeType]) -> None:
                 if id(code) in _cache and _cache[id(code)][0] is reference:

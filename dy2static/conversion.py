@@ -9,6 +9,7 @@ Code is converted once per code object: closures made again from the same code s
 
 from __future__ import annotations
 
+import linecache
 import sys
 import threading
 import types
@@ -23,7 +24,7 @@ from dy2static import logs, operators
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
-from dy2static.errors import converting, fail
+from dy2static.errors import ConversionError, converting
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
@@ -33,6 +34,8 @@ from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Step, conver
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
+from runtime import recursion_limit
+from runtime.ir import Location
 
 _OWN_ATTRIBUTES = {"__wrapped__"}
 
@@ -97,7 +100,8 @@ def _converted(function: types.FunctionType, routed: bool = False, escaping: boo
         known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
-        result = _compile(function, _steps(ESCAPING_STEPS if escaping else ROUTED_STEPS if routed else STEPS))
+        with recursion_limit.room(recursion_limit.CONVERTING):
+            result = _compile(function, _steps(ESCAPING_STEPS if escaping else ROUTED_STEPS if routed else STEPS))
         logs.converted(function, None if result.file is None else result.file.text, result.reason)
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
@@ -109,15 +113,19 @@ def _converted(function: types.FunctionType, routed: bool = False, escaping: boo
 
 
 def _compile(function: types.FunctionType, steps: Sequence[Step]) -> Converted:
-    source = get_source(function)
-    with converting(source):
-        if not converts(source.tree):
-            return Converted(None, None, left_alone(source.tree))
-        try:
+    try:
+        source = get_source(function)
+        with converting(source):
+            if not converts(source.tree):
+                return Converted(None, None, left_alone(source.tree))
             tree = convert_tree(source.tree, source, steps=steps)
-        except RecursionError:
-            fail(source.tree, "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.")
-        return Converted(*compile_tree(function, source, tree))
+            return Converted(*compile_tree(function, source, tree))
+    except RecursionError:
+        code = function.__code__
+        text = linecache.getline(code.co_filename, code.co_firstlineno).rstrip("\n")
+        raise ConversionError(
+            "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.", code="D2S100",
+            location=Location(code.co_filename, code.co_firstlineno, function=code.co_name, text=text)) from None
 
 
 def compile_tree(

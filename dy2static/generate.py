@@ -11,6 +11,8 @@ def f(x, /, *, y=1):
 from __future__ import annotations
 
 import ast
+import copy
+import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -33,13 +35,19 @@ def to_source(tree: Any) -> str:
 
 def generate(tree: Any) -> tuple[str, ast.AST, ast.AST]:
     """``(text, plain, parsed)``: the source, the tree as plain ast in canonical form, and the tree parsed from
-    the source. Both trees are equal but for the places: ``plain`` keeps those of ``tree``."""
+    the source. Both trees are equal but for the places: ``plain`` keeps those of ``tree``.
+
+    Python's parser takes no source whose parentheses are nested more than 200 deep, though a compiler takes the tree:
+    a chain of a hundred methods becomes that. Such a tree is not held against its text, and has places of its own.
+    """
     plain = canonical(tree)
     text = _print(plain)
     mode = "eval" if isinstance(plain, ast.Expression) else "exec"
     try:
         parsed: ast.AST = ast.parse(text, mode=mode)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError) as error:
+        if isinstance(error, MemoryError) or "nested" in str(error):
+            return text, plain, _numbered(plain)
         raise _unfaithful(f"{error} in\n{text}") from error
     if sys.version_info[:2] == (3, 12):  # its parser leaves empty parts in f-strings
         parsed = _Canonical().visit(parsed)
@@ -51,6 +59,23 @@ def generate(tree: Any) -> tuple[str, ast.AST, ast.AST]:
     if difference:
         raise _unfaithful(f"{difference}\n{text}")
     return text, plain, parsed
+
+
+def _numbered(tree: ast.AST) -> ast.AST:
+    """A copy in which every statement has a line of its own, and every expression of it a column."""
+    result = copy.deepcopy(tree)
+    lines, column = itertools.count(1), itertools.count()
+    todo = [(result, 1, column)]
+    while todo:
+        node, line, column = todo.pop()
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+            line, column = next(lines), itertools.count()
+        if "lineno" in node._attributes:
+            place = next(column)
+            node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+            node.col_offset, node.end_col_offset = place, place + 1  # type: ignore[attr-defined]
+        todo.extend((child, line, column) for child in ast.iter_child_nodes(node))
+    return result
 
 
 def _unfaithful(detail: str) -> ConversionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import atexit
 import hashlib
 import linecache
@@ -44,6 +45,7 @@ def write_generated(
     `dy2static.origin.location_of_frame`, and removed when the process ends.
     """
     text, plain, parsed = generate(tree)
+    assert isinstance(parsed, ast.Module)
     digest = hashlib.sha256(f"{source.file}\0{source.first_line}\0{flags}\0{text}".encode("utf-8", "surrogatepass"))
     stem = re.sub(r"[^A-Za-z0-9_.]+", "_", f"{source.module}.{source.qualname}")[-120:].strip("._")
     with _lock:
@@ -54,7 +56,7 @@ def write_generated(
     register(str(path), origins)
     linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
     with without_warnings():
-        code = compile(text, str(path), "exec", flags=flags, dont_inherit=True)
+        code = compile(parsed, str(path), "exec", flags=flags, dont_inherit=True)
     return GeneratedFile(str(path), text, code, origins)
 
 

@@ -20,7 +20,7 @@ from dy2static.cache_key import Key, sharing
 from dy2static.open_arguments import OpenArguments, key_of, kind_of
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
-from runtime import torch_internals
+from runtime import recursion_limit, torch_internals
 from runtime.calling import LiveCallee, Options
 from runtime.calling.callee import loose_results
 from runtime.errors import Dy2StaticError
@@ -125,7 +125,7 @@ class ProgramCache:
         found = self.find(key, arguments, may_open)
         if found is not None:
             return found
-        with trace_lock, faults.guarded(), one_call.one_call(may_fail):
+        with trace_lock, recursion_limit.room(), faults.guarded(), one_call.one_call(may_fail):
             found = self.find(key, arguments, may_open)
             if found is None:
                 kind = kind_of(key, arguments)

@@ -16,11 +16,12 @@ from scripts import import_graph
 
 ROOT = Path(__file__).resolve().parents[1]
 
-BASE = {"runtime.errors", "runtime.ir", "runtime.torch_internals", "runtime.version"}
+BASE = {"runtime.errors", "runtime.ir", "runtime.recursion_limit", "runtime.torch_internals", "runtime.version"}
 """What every room of the runtime may use."""
 
 ARROWS: dict[str, set[str]] = {
     "runtime.version": set(),
+    "runtime.recursion_limit": set(),
     "runtime.errors": {"runtime.ir.location"},
     "runtime.torch_internals": {"runtime.errors", "runtime.ir.location", "runtime.version"},
     "runtime.ir": {"runtime.errors"},

@@ -24,6 +24,7 @@ import torch
 from dy2static.cli import check, convert, diff, inspect
 from dy2static.cli.text_file import UsageError
 from dy2static.errors import Dy2StaticError
+from runtime import recursion_limit
 from runtime.version import __version__
 
 COMMANDS = (convert, diff, check, inspect)
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line ``arguments`` (default: those of the process); returns the exit code."""
     options = parser().parse_args(arguments)
     try:
-        code = options.run(options) or 0
+        with recursion_limit.room(recursion_limit.CONVERTING):
+            code = options.run(options) or 0
         sys.stdout.flush()
     except UsageError as error:
         print(f"dy2static: {error}", file=sys.stderr)

@@ -228,3 +228,101 @@ def test_threads_in_different_modes() -> None:
     for worker in workers:
         worker.join()
     assert wrong == []
+
+
+class Block(nn.Module):
+    """Reads its parts and settings, and goes on differently where one of them changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.norm = nn.Linear(3, 3), nn.Linear(3, 3), nn.LayerNorm(3)
+        self.scale, self.spare = 2.0, None
+
+    def forward(self, x):
+        y = self.second(torch.relu(self.first(x))) * self.scale
+        if y.sum() > 0:
+            y = self.norm(y)
+        return y if self.spare is None else y + self.spare(x)
+
+
+def hides_part(block):
+    block.__dict__["first"] = nn.Linear(3, 3)
+
+
+def class_gets_name_of_part(block):
+    type(block).second = property(lambda self: self.first)
+
+
+def class_gets_name_of_setting(block):
+    type(block).scale = property(lambda self: 5.0)
+
+
+def class_gets_lookup(block):
+    type(block).__getattr__ = lambda self, name: nn.Identity() if name == "norm" else nn.Module.__getattr__(self, name)
+
+
+def class_gets_lookup_of_all(block):
+    found = object.__getattribute__
+    type(block).__getattribute__ = lambda self, name: 7.0 if name == "scale" else found(self, name)
+
+
+def ties(block):
+    block.second.weight = block.first.weight
+
+
+def ties_across(block):
+    block.norm.weight = block.second.bias
+
+
+def replaces_part(block):
+    block.first = nn.Linear(3, 3)
+
+
+def other_class_of_part(block):
+    block.norm.__class__ = type("Other", (nn.LayerNorm,), {"forward": lambda self, x: x + 1})
+
+
+def setting(block):
+    block.scale = 3.0
+
+
+def adds_part(block):
+    block.spare = nn.Linear(3, 3)
+
+
+def swaps_order(block):
+    block._modules["first"] = block._modules.pop("first")
+
+
+CHANGES = [
+    hides_part, class_gets_name_of_part, class_gets_name_of_setting, class_gets_lookup, class_gets_lookup_of_all, ties,
+    ties_across, replaces_part, other_class_of_part, setting, adds_part, swaps_order,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_parts_and_settings_that_change_after_the_short_way_was_made(change) -> None:
+    cls = type("Block", (Block,), {})
+    block = cls()
+    static = to_static(block)
+    x = torch.randn(2, 3)
+    for _ in range(TIMES):
+        static(x)
+    assert static.forward._dispatch.shortcuts
+    change(block)
+    for _ in range(TIMES):
+        same(block(x), cls.forward(block, x))
+
+
+def test_tied_parameters_keep_the_short_way_until_they_are_apart() -> None:
+    block = Block()
+    block.second.weight = block.first.weight
+    static = to_static(block)
+    x = torch.randn(2, 3)
+    for _ in range(TIMES):
+        static(x)
+    check = static.forward._dispatch.shortcuts[0].check
+    assert check(x) is not None
+    block.second.weight = nn.Parameter(block.first.weight.detach().clone())
+    assert check(x) is None
+    same(block(x), Block.forward(block, x))

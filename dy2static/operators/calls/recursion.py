@@ -9,7 +9,6 @@ what ends it, so it is followed much further first.
 from __future__ import annotations
 
 import inspect
-import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 from dy2static.errors import Dy2StaticError
 from dy2static.operators.shared.staging import Session
 from dy2static.origin import root_of
+from runtime import recursion_limit
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.control.recursion import Argument, begin, open_recursion
 from runtime.tracer.recording.session import Scope
@@ -66,9 +66,12 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
 
 @contextmanager
 def _active(session: Session, here: Activation) -> Iterator[None]:
+    if len(session.code.activations) >= recursion_limit.most_calls():
+        raise too_deep(session, here.function)
     session.code.activations.append(here)
     try:
-        yield
+        with recursion_limit.room():
+            yield
     finally:
         session.code.activations.pop()
 
@@ -78,22 +81,11 @@ def _look(session: Session, f: types.FunctionType, here: Activation) -> None:
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise too_deep(session, f)
     others = [one for one in session.code.activations if one.name == here.name]
-    if len(others) < ALIKE:
+    if len({id(one.scope) for one in (*others, here)}) <= ALIKE:  # not each inside another branch or loop
         return
     alike = [one for one in others if _alike(one, here)]
-    if len(alike) < ALIKE and _stack_is_long():
-        alike = others
     if len(alike) >= ALIKE and _is_staged(session, [*alike[-ALIKE:], here]):
         raise session.restart(Findings(recursive=frozenset({here.name})))
-
-
-def _stack_is_long() -> bool:
-    """Whether little is left of what Python's recursion limit allows: where it is reached, anything may stand."""
-    frame: types.FrameType | None = sys._getframe()
-    depth = 0
-    while frame is not None:
-        frame, depth = frame.f_back, depth + 1
-    return depth > sys.getrecursionlimit() * 0.7
 
 
 def _is_staged(session: Session, calls: Sequence[Activation]) -> bool:
@@ -223,6 +215,10 @@ def too_deep(session: Session, f: types.FunctionType) -> BaseException:
         return session.error(
             f"{f.__name__}() calls itself as deep as a tensor decides, and raises what a try around its call catches",
             hint="Let it give a flag instead of raising, and test that after the call.", code="D2S270")
+    if all(one.scope is session.code.activations[-1].scope for one in session.code.activations[-ALIKE:]):
+        return session.error(
+            f"{f.__name__}() and what it calls are inside each other more deeply than Python's recursion limit allows "
+            f"({recursion_limit.most_calls()}), and no tensor ends that", hint="Write it as a loop.", code="D2S270")
     return session.error(
         f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
         "ways are followed", hint="Write it as a loop.", code="D2S270")

@@ -19,7 +19,7 @@ import torch
 from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.shared import module_parts
-from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
+from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts, SharedTensors
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.reachable import global_lines, global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
@@ -493,34 +493,9 @@ def note_modules(session: Session, root: torch.nn.Module) -> None:
         for module in modules:
             note_module(session, module)
         if id(root) not in memo(session).created:  # each has a guard of its own for its parts
+            known = SharedTensors(modules)
             session.guards.add_test((id(root), "<shared>"), f"which parameters of {type(root).__name__} are one",
-                                    _are_shared_as_now(modules))
-
-
-def _are_shared_as_now(modules: list[torch.nn.Module]) -> Callable[[], bool]:
-    """A test of which of the parameters and buffers of modules are one tensor."""
-    shared = _shared(_tensors_of(modules))
-    if shared:
-        return lambda: _shared(_tensors_of(modules)) == shared
-
-    def none_is() -> bool:
-        tensors = _tensors_of(modules)
-        return len(set(tensors)) == len(tensors)
-
-    return none_is
-
-
-def _tensors_of(modules: list[torch.nn.Module]) -> list[int]:
-    """The identities of all parameters and buffers, in order."""
-    found = [id(one) for module in modules for one in module._parameters.values() if one is not None]
-    return found + [id(one) for module in modules for one in module._buffers.values() if one is not None]
-
-
-def _shared(tensors: list[int]) -> list[tuple[int, int]]:
-    """The places of a first tensor and of a later one that is the same."""
-    places: dict[int, int] = {}
-    found = ((places.setdefault(one, place), place) for place, one in enumerate(tensors))
-    return [(first, place) for first, place in found if first != place]
+                                    known.hold, write=known.write)
 
 
 # -- functions

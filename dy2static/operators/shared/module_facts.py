@@ -74,9 +74,9 @@ class ModuleFacts:
 
     def write(self, check: CheckWriter) -> None:
         """The same as straight-line code."""
-        module, cls = check.bind(self._module), check.bind(self._class)
-        check.require(f"type({module}) is {cls} and {cls}.forward is {check.bind(self._forward[0])}")
-        space = check.local(f"{module}.__dict__")
+        check.of_class(self._module)
+        check.require(f"{check.bind(self._class)}.forward is {check.bind(self._forward[0])}")
+        space = check.local(f"{check.bind(self._module)}.__dict__")
         if self._with_mode:
             check.require(f"{space}['training'] is {check.bind(self._training)}")
         own = self._forward[1]
@@ -86,8 +86,7 @@ class ModuleFacts:
         if len(self._no_hooks) < len(_HOOKS):
             check.require(f"{check.bind(self._hooks_hold)}()")
         if self._modules:
-            modules, known, order = f"{space}['_modules']", check.bind(self._modules), check.bind(self._order)
-            check.require(f"{modules} == {known} and list({modules}) == {order}")
+            check.hold(check.local(f"{space}['_modules']"), self._modules)
         else:
             check.require(f"not {space}['_modules']")
         for name, names, _ in self._tensors:
@@ -106,6 +105,38 @@ class ModuleFacts:
             check.require(f"{hidden} == {check.bind(self._hidden)}" if self._hidden else f"not {hidden}")
         for name, value, test in self._settings:
             check.like(f"{space}[{name!r}]", value, test)
+
+
+class SharedTensors:
+    """Which of the parameters and buffers of modules are one tensor. Each module has its `ModuleFacts` besides."""
+
+    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
+        self._modules = modules
+        self._shared = self._now()
+
+    def hold(self) -> bool:
+        """Whether the same are one."""
+        return self._now() == self._shared
+
+    def write(self, check: CheckWriter) -> None:
+        """The same as straight-line code, with one condition for all modules of the check."""
+        for module in self._modules:
+            space = check.local(f"{check.bind(module)}.__dict__")
+            for name in _SLOTS:
+                for key, tensor in module.__dict__[name].items():
+                    if tensor is not None:
+                        slot = check.local(f"{space}[{name!r}]")
+                        check.apart(check.tensor(f"{slot}[{key!r}]", tensor), tensor)
+
+    def _now(self) -> list[tuple[int, int]]:
+        """The places of a first tensor and of a later one that is the same."""
+        tensors = [id(one) for name in _SLOTS for module in self._modules
+                   for one in module.__dict__[name].values() if one is not None]  # fmt: skip
+        if len(set(tensors)) == len(tensors):
+            return []
+        places: dict[int, int] = {}
+        found = ((places.setdefault(one, place), place) for place, one in enumerate(tensors))
+        return [(first, place) for first, place in found if first != place]
 
 
 class GlobalHooks:

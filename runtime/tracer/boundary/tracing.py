@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from runtime import torch_internals
+from runtime import recursion_limit, torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.template import KeyPath
@@ -168,7 +168,7 @@ def trace(
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
     known = Findings()
-    with trace_lock:
+    with trace_lock, recursion_limit.room():
         while True:
             one_call.require_repeatable()
             session = Session(name)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.tracer.ambient.module_slots import found_in
 from runtime.tracer.python_state.guards import (
     READ_ERRORS,
     Guard,
@@ -43,9 +44,16 @@ class CheckWriter:
         self._names: dict[int, str] = {}
         self._namespace: dict[str, Any] = {"same": same_plain, "READ_ERRORS": READ_ERRORS}
         self._locals: dict[str, str] = {}
-        self._classes: set[int] = set()
-        """The objects of which the class is asked."""
+        self._required: set[str] = set()
         self._checked: list[tuple[str, torch.Tensor, Sequence[int | None] | None]] = []
+        self._lacking: dict[type, dict[str, None]] = {}
+        """Classes, and the names that none of their attributes may have."""
+        self._unhidden: dict[str, dict[str, None]] = {}
+        """Locals that are the attributes of a module, and the names that none of them may have."""
+        self._held: dict[str, Any] = {}
+        """What expressions are known to give: this very object."""
+        self._apart: dict[int, str] = {}
+        """Locals, by tensor, that have to be different tensors."""
         self.given: list[str] = []
         """Locals that make up the result."""
 
@@ -58,8 +66,10 @@ class CheckWriter:
         return name
 
     def require(self, condition: str) -> None:
-        """Add a condition."""
-        self._lines.append(f"if not ({condition}): return None")
+        """Add a condition; one that is there already holds."""
+        if condition not in self._required:
+            self._required.add(condition)
+            self._lines.append(f"if not ({condition}): return None")
 
     def like(self, expression: str, value: Any, test: Callable[[Any], bool] | None = None) -> None:
         """``expression`` still gives what ``value`` looks like now (or what passes a test)."""
@@ -73,24 +83,49 @@ class CheckWriter:
         elif by_identity(value):
             name = self.bind(value)
             self.require(f"{expression} is {name}")
-            if has_other_classes(value) and id(value) not in self._classes:
-                self._classes.add(id(value))
-                self.require(f"type({name}) is {self.bind(type(value))}")
+            if has_other_classes(value):
+                self.of_class(value)
         else:
             self.require(f"{self.bind(test or is_like(value))}({expression})")
+
+    def of_class(self, value: Any) -> None:
+        """An object has the class that it has now."""
+        self.require(f"type({self.bind(value)}) is {self.bind(type(value))}")
 
     def guard(self, guard: Guard) -> None:
         """A recorded fact."""
         if guard.write is not None:
             guard.write(self)
         elif guard.where is not None:
-            self.like(self._expression(guard.where), guard.value, guard.test)
+            expression = self._expression(guard.where)
+            if guard.value is None or self._held.get(expression) is not guard.value:
+                self.like(expression, guard.value, guard.test)
+            elif has_other_classes(guard.value):
+                self.of_class(guard.value)
         else:
             self.require(f"{self.bind(guard.test)}({self.bind(guard.read)}())")
 
     def _expression(self, where: Place) -> str:
         owner = self.bind(where.owner)
-        return f"{owner}[{where.name!r}]" if where.kind == "global" else self.attribute(owner, where.name)
+        if where.kind == "global":
+            return f"{owner}[{where.name!r}]"
+        return self._of_module(where.owner, where.name) or self.attribute(owner, where.name)
+
+    def _of_module(self, module: Any, name: str) -> str | None:
+        """The expression for what Python finds in a module's dicts, as far as that is the whole way there: a class with
+        ``__getattr__`` is asked slowly."""
+        if not isinstance(module, torch.nn.Module) or not _leaves_to_the_instance(type(module), (name,)):
+            return None
+        found = found_in(module, name)
+        if found is None and name not in module.__dict__:
+            return None
+        space = self.local(f"{self.bind(module)}.__dict__")
+        self._lacking.setdefault(type(module), {})[name] = None
+        if found is None:
+            return f"{space}[{name!r}]"
+        self._unhidden.setdefault(space, {})[name] = None
+        slot = next(slot for slot, value in module.__dict__.items() if value is found)
+        return f"{self.local(f'{space}[{slot!r}]')}[{name!r}]"
 
     def attribute(self, owner: str, name: str) -> str:
         """The expression for an attribute."""
@@ -121,6 +156,15 @@ class CheckWriter:
                 self.require(f"{local} is {other}")
         return local
 
+    def hold(self, items: str, known: dict[str, torch.nn.Module | None]) -> None:
+        """What the expression ``items`` gives is a dict of these modules, in this order."""
+        self.require(f"{items} == {self.bind(known)} and list({items}) == {self.bind(list(known))}")
+        self._held.update((f"{items}[{name!r}]", value) for name, value in known.items())
+
+    def apart(self, local: str, tensor: torch.Tensor) -> None:
+        """What a local gives is no other tensor that this is said of."""
+        self._apart.setdefault(id(tensor), local)
+
     def give(self, local: str) -> None:
         """Make a tensor part of the result."""
         self.given.append(local)
@@ -132,6 +176,12 @@ class CheckWriter:
             if test is None:
                 return None
             self.require(f"{self.bind(test)}({', '.join(local for local, _, _ in self._checked)})")
+        if len(self._apart) > 1:
+            self.require(f"len({{{', '.join(f'id({one})' for one in self._apart.values())}}}) == {len(self._apart)}")
+        for space, names in self._unhidden.items():
+            self.require(f"{space}.keys().isdisjoint({tuple(names)!r})")
+        for cls, names in self._lacking.items():
+            self.require(f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})")
         for condition in last:
             self.require(condition)
         body = "".join(f"        {line}\n" for line in self._lines) or "        pass\n"
@@ -143,6 +193,20 @@ class CheckWriter:
         exec(compile(text, "<check>", "exec"), self._namespace)  # names and numbers only
         check: Check = self._namespace["check"]
         return check
+
+
+def _leaves_to_the_instance(cls: type, names: tuple[str, ...]) -> bool:
+    """Whether a class of modules and those it inherits from have none of these attributes, and it looks attributes up
+    as ``nn.Module`` does."""
+    asked: tuple[Any, Any] = (getattr(cls, "__getattr__", None), cls.__getattribute__)
+    if asked != (torch.nn.Module.__getattr__, object.__getattribute__):
+        return False
+    for one in cls.__mro__:
+        space = one.__dict__
+        for name in names:
+            if name in space:
+                return False
+    return True
 
 
 __all__ = ["Check", "CheckWriter"]
