@@ -2,7 +2,8 @@
 
 A statement of the new tree that equals the statement at the same place of the original is printed as the user wrote
 it, with the comments and blank lines above it, shifted to where it now stands. Only the others are generated.
-Comments of a statement that is generated go on lines of their own, above the statement that they stood before.
+Comments of a statement that is generated go on lines of their own, above the statement that they stood before; that of
+the line of an ``if``, ``while`` or ``for`` stands behind the call that it became.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class _Splice:
         self.comments = Comments(file, old.lineno, old.end_lineno)
         self.done: set[int] = set()  # lines whose blank or comment has been printed
         self.kept: set[Place] = set()  # places of statements that the new tree holds unchanged
+        self.headers: set[int] = set()  # lines of constructs that become calls, whose comments go there
         self.originals = {place(node): node for node in ast.walk(canonical(old)) if isinstance(node, ast.stmt)}
         own = indent_of(self.lines[old.lineno - 1])
         body = old.body[0]
@@ -45,6 +47,8 @@ class _Splice:
         first, last = self.old.lineno, self.old.end_lineno
         statements = [node for part in new.body for node in ast.walk(part) if isinstance(node, ast.stmt)]
         self.kept = {place(node) for node in statements if self._original(node) is not None}
+        became = [self._around(node) for node in statements if _is_construct(node)]
+        self.headers = {node.lineno for node in became if isinstance(node, (ast.If, ast.While, ast.For))}
         if self.one_line:
             body = self.old.body[0]
             head = self.lines[first_line(body) - 1].encode()[: body.col_offset].decode().rstrip()
@@ -54,15 +58,17 @@ class _Splice:
             start = self._lead_start(first_line(self.old.body[0]), first)
             header = self.lines[first - 1 : start - 1]
         self.done.update(range(first, start))
-        result = [*header, *self.block(new.body, self.indent), *self._flush(last + 1, self.indent)]
+        result = [*header, *self.block(new.body, self.indent)]
+        self.headers.clear()
+        result += self._flush(last + 1, self.indent)
         if not self.lines[last - 1].endswith(("\n", "\r")) and result:
             result[-1] = result[-1].rstrip("\r\n")
         return result
 
     # --- statements
 
-    def block(self, statements: Sequence[ast.stmt], indent: str) -> Iterator[str]:
-        """The lines of a block of the new tree."""
+    def block(self, statements: Sequence[ast.stmt], indent: str, trail: bool = True) -> Iterator[str]:
+        """The lines of a block of the new tree; ``trail``: with the comments at its end."""
         index = 0
         while index < len(statements):
             count = self._kept(statements, index)
@@ -78,6 +84,8 @@ class _Splice:
             else:
                 yield from self._generated(statement, indent)
             index += 1
+        if statements and trail:
+            yield from self._trail(statements[-1], indent)
 
     def _kept(self, statements: Sequence[ast.stmt], index: int) -> int:
         """How many statements from ``index`` on can be printed as they were written, as whole lines."""
@@ -135,18 +143,22 @@ class _Splice:
         """True for an ``if`` that goes on with an ``elif``: a block that has no header of its own."""
         if not isinstance(node, ast.If) or len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
             return False
-        return self.lines[node.orelse[0].lineno - 1].lstrip().startswith("elif")
+        return self._is_elif_line(node.orelse[0].lineno)
+
+    def _is_elif_line(self, number: int) -> bool:
+        return self.lines[number - 1].lstrip().startswith("elif")
 
     def _compound(self, old: Any, new: Any, indent: str) -> Iterator[str]:
         start = first_line(old)
         own = indent_of(self.lines[start - 1])
         yield from self._lead(start, indent, own)
+        last = list(blocks(old))[-1]
         for old_block, new_block in zip(blocks(old), blocks(new), strict=True):
             first = self._lead_start(first_line(old_block[0]), start)
             yield from self._lines(start, first - 1, indent, own)
             inner = indent_of(self.lines[first_line(old_block[0]) - 1])
             moved = indent + inner[len(own) :] if inner.startswith(own) else indent + self.unit
-            yield from self.block(new_block, moved)
+            yield from self.block(new_block, moved, trail=old_block is last)
             start = old_block[-1].end_lineno + 1
 
     def _generated(self, statement: ast.stmt, indent: str) -> Iterator[str]:
@@ -166,7 +178,13 @@ class _Splice:
             yield from self._flush(last + 1, indent)
         generator = _Outline(self.unit)
         generator.visit(statement)
-        for line in "".join(generator.result).strip("\n").split("\n"):
+        lines = "".join(generator.result).strip("\n").split("\n")
+        if _is_construct(statement) and original is not None and original.lineno in self.headers - self.done:
+            comment = self.comments.texts.get(original.lineno)
+            if comment is not None and len(lines) == 1:
+                self.done.add(original.lineno)
+                lines[0] += f"  {comment}"
+        for line in lines:
             text = line.lstrip()
             if text.startswith(MARK):
                 moved = indent + line[: len(line) - len(text)]
@@ -217,10 +235,29 @@ class _Splice:
             if number not in self.done:
                 yield from self._lines(number, number, indent, old)
 
+    def _trail(self, last: ast.stmt, indent: str) -> Iterator[str]:
+        """The comments at the end of the block of which ``last`` is the last statement."""
+        original = self._around(last)
+        if original is None or not self._stands_alone(original, original):
+            return
+        if isinstance(last, (ast.Nonlocal, ast.Pass)) and type(last) is not type(original):  # of an empty block
+            return
+        if isinstance(original, ast.If) and self._is_elif_line(original.lineno):
+            return
+        own, number = indent_of(self.lines[first_line(original) - 1]), original.end_lineno + 1
+        while number <= self.old.end_lineno and self._is_trivia(number):
+            line = self.lines[number - 1]
+            if line.strip():
+                if not indent_of(line).startswith(own):
+                    return
+                if number not in self.done:
+                    yield from self._lines(number, number, indent, own)
+            number += 1
+
     def _flush(self, line: int, indent: str) -> Iterator[str]:
         """The comments above ``line`` that have not been printed yet, each on a line of its own."""
         for number, text in self.comments.texts.items():
-            if number < line and number not in self.done:
+            if number < line and number not in self.done and number not in self.headers:
                 self.done.add(number)
                 yield indent + text + self.file.line_end
 

@@ -152,26 +152,23 @@ CONVERTED = '''from dy2static import operators as _d2s
 
 def f(x, log, n: int = 3):
     # before the branch
-    # positive
     # note it
     # noted
     # after the note
     # nothing to do
-    _d2s.if_stmt(x > 0, lambda: log.append(x))
+    _d2s.if_stmt(x > 0, lambda: log.append(x))  # positive
     # the loop
     def body(i):
         nonlocal x
-        # three times
         x = x + i  # added
-    _d2s.for_stmt(range(n), body, 'x')
+    _d2s.for_stmt(range(n), body, 'x')  # three times
 
     # about the result
-    # has some
     # first
     # the first
     # none at all
     # nothing
-    return _d2s.if_expr(log, lambda: log[0], lambda: None)
+    return _d2s.if_expr(log, lambda: log[0], lambda: None)  # has some
 '''
 
 
