@@ -107,14 +107,28 @@ def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], a
         if shared:
             conditions.append(f"{writer.bind(sharing)}({every}) == {writer.bind(shared)}")
         else:
-            memory = writer.bind(torch_internals.storage_identity)
-            conditions.append(f"len({{{', '.join(f'{memory}({local})' for local in inputs)}}}) == {len(inputs)}")
+            conditions.append(_apart(writer, dict(zip(inputs, arguments.tensors))))
     if found.traced.program.writes:
-        everything = f"[{', '.join(writer.given)}]"
-        conditions.append(f"{writer.bind(sharing)}({everything}) == {writer.bind(found.sharing)}")
+        tensors = [*arguments.tensors, *found.tensors()]
+        if not found.sharing and len(writer.given) == len(tensors):
+            conditions.append(_apart(writer, dict(zip(writer.given, tensors))))
+        else:
+            everything = f"[{', '.join(writer.given)}]"
+            conditions.append(f"{writer.bind(sharing)}({everything}) == {writer.bind(found.sharing)}")
     if found.assumes:
         conditions.append(f"{writer.bind(found.broken_assumption_of)}({every}) is None")
     return conditions
+
+
+def _apart(writer: CheckWriter, tensors: dict[str, torch.Tensor]) -> str:
+    """The condition that tensors, by local, have each a memory of its own. That they are of their classes and have the
+    layouts they have now is checked before."""
+    slow = writer.bind(torch_internals.storage_identity)
+    asked = {
+        local: f"{local}.untyped_storage()._cdata" if torch_internals.tells_its_memory(tensor) else f"{slow}({local})"
+        for local, tensor in tensors.items() if tensor.layout is torch.strided
+    }  # fmt: skip
+    return f"len({{{', '.join(asked.values())}}}) == {len(asked)}" if len(asked) > 1 else "True"
 
 
 def _run(found: Specialization, signature: Signature, arguments: Arguments, exact: bool) -> Run:
@@ -132,7 +146,16 @@ def _run(found: Specialization, signature: Signature, arguments: Arguments, exac
         return whole
     execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)
     build = _builder(found.traced)
-    return lambda args, tensors: build(execute(tensors))
+    if not found.traced.program.writes:
+        return lambda args, tensors: build(execute(tensors))
+    put = ready.callee.put
+
+    def run(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+        values = execute(tensors)
+        put(tensors, values)
+        return build(values)
+
+    return run
 
 
 def _run_with_numbers(found: Specialization, arguments: Arguments) -> Run:
@@ -144,13 +167,16 @@ def _run_with_numbers(found: Specialization, arguments: Arguments) -> Run:
     assert ready is not None
     example = [*arguments.tensors, *numbers_of([values[index] for index in places])]
     execute = ready.runner.settled([*example, *found.traced.parameters()], len(example))
-    build = _builder(found.traced)
+    build, put = _builder(found.traced), ready.callee.put
 
     def run(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
         given = [args[index] if index < len(args) else values[index] for index in places]
         if len(passed) < PASSED:
             found.note(given)
-        return build(execute((*tensors[:count], *numbers_of(given), *tensors[count:])))
+        every = (*tensors[:count], *numbers_of(given), *tensors[count:])
+        values = execute(every)
+        put(every, values)
+        return build(values)
 
     return run
 

@@ -7,6 +7,7 @@ and the result is built.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,8 +62,8 @@ class Callee:
 
     @property
     def only_results(self) -> bool:
-        """Whether a call does nothing but give a result made of what the Program yields."""
-        return not any((self.program.writes, self.views, self.same, self.kept, self.stores, self.loose))
+        """Whether all that follows a run are writes, and a result made of what the Program yields."""
+        return not any((self.views, self.same, self.kept, self.stores, self.loose))
 
     def call(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect] | None = None
@@ -81,8 +82,9 @@ class Callee:
         stores: Sequence[Effect],
     ) -> Any:
         """What follows a run: writes, views, stores and the result."""
-        targets = dict(zip(self.program.block.args, [*inputs, *params]))
-        self._write(targets, values)
+        given = [*inputs, *params]
+        targets = dict(zip(self.program.block.args, given))
+        self.put(given, values)
         self._take_views(targets, values)
         for position in self.loose:
             if position in self.views:
@@ -146,14 +148,22 @@ class Callee:
             found = self._for_rows[id(program)] = BatchedProgram(program, self.runner.compile)
         return found
 
-    def _write(self, targets: dict[Variable, Any], values: list[Any]) -> None:
-        for write in self.program.writes:
+    def put(self, given: Sequence[Any], values: Sequence[Any]) -> None:
+        """Put what the Program wrote into the inputs and parameters it was ``given``."""
+        for position, index in self._written:
             try:
-                write_back(targets[write.target], values[write.index])
+                write_back(given[position], values[index])
             except RuntimeError as error:
-                if str(error).startswith("a leaf Variable") and _through_view(self.program, write.target):
+                target = self.program.block.args[position]
+                if str(error).startswith("a leaf Variable") and _through_view(self.program, target):
                     raise RuntimeError(str(error).replace("a leaf", "a view of a leaf")) from error
                 raise
+
+    @functools.cached_property
+    def _written(self) -> list[tuple[int, int]]:
+        """The positions of what the Program writes among what it is given, and of the new values."""
+        places = {var: position for position, var in enumerate(self.program.block.args)}
+        return [(places[write.target], write.index) for write in self.program.writes]
 
 
 def _attached(value: Any, given: Sequence[Any]) -> Any:

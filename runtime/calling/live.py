@@ -29,7 +29,7 @@ class LiveCallee:
 
     @property
     def only_results(self) -> bool:
-        """Whether a call does nothing but give a result made of what the Program yields from its arguments."""
+        """Whether all that follows a run on a call's arguments are writes, and a result made of what it yields."""
         traced = self.traced
         return self.callee.only_results and not (
             traced.bases or traced.facts or traced.uses or traced.generators or traced.gradients)

@@ -75,6 +75,7 @@ from runtime.torch_internals.fakes import (
     size_expr,
     storage_identity,
     strides_of,
+    tells_its_memory,
 )
 from runtime.torch_internals.functions import (
     MODULE_CALL,
@@ -127,6 +128,7 @@ from runtime.torch_internals.modes import (
     casting_as,
     changed_modes,
     changes_results,
+    copy_unseen,
     default_device,
     graph_is_kept,
     no_modes,
@@ -375,7 +377,9 @@ __all__ = [
     "sparse_count",
     "sparse_key",
     "state_tests",
+    "copy_unseen",
     "storage_identity",
+    "tells_its_memory",
     "strides_of",
     "tensor_test",
     "truncated_normal",

@@ -510,6 +510,11 @@ def fake_only_metadata() -> Iterator[None]:
         yield
 
 
+def tells_its_memory(tensor: torch.Tensor) -> bool:
+    """Whether ``storage_identity`` is what the tensor itself says: no subclass, and no wrapper of a transform."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and innermost(tensor) is tensor
+
+
 def storage_identity(tensor: torch.Tensor) -> int:
     """An identity for the memory of a strided tensor, valid while it is alive."""
     with torch._C.DisableTorchFunction():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import torch
 
 from runtime import torch_internals
@@ -24,15 +22,17 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     elif not value.requires_grad and _is_one_memory(value, target):
         return  # not written in this run, or in the tensor itself: for autograd that is no write
     seen = batches.needs_gradient(value) and not (target.is_leaf and target.requires_grad)
-    with contextlib.nullcontext() if seen else torch.no_grad():
+    if seen:
         target.copy_(value)
+    else:
+        torch_internals.copy_unseen(target, value)
 
 
 def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:
-    if batches.any_batched((value, target)):
+    if (batches.is_wrapped(value) or batches.is_wrapped(target)) and batches.any_batched((value, target)):
         return False
     strided = value.layout is torch.strided and target.layout is torch.strided
-    return strided and value.device.type != "meta" and value.device == target.device and value.is_set_to(target)
+    return strided and not value.is_meta and value.device == target.device and value.is_set_to(target)
 
 
 __all__ = ["write_back"]

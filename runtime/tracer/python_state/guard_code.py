@@ -85,6 +85,8 @@ class CheckWriter:
             self.require(f"{expression} is {name}")
             if has_other_classes(value):
                 self.of_class(value)
+        elif type(value) is tuple and all(map(is_plain, value)):
+            self.require(f"(v := {expression}) is {self.bind(value)} or {self.bind(test or is_like(value))}(v)")
         else:
             self.require(f"{self.bind(test or is_like(value))}({expression})")
 
