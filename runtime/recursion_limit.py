@@ -29,9 +29,14 @@ MOST_FRAMES = 400_000 if sys.version_info >= (3, 11) else 8_000
 """The highest limit that is set."""
 
 
+def users() -> int:
+    """The limit that there is where nothing is converted or traced."""
+    return _limits.users()
+
+
 def most_calls() -> int:
     """How many calls of the user's there may be inside each other."""
-    return min(_limits.users(), CALLS)
+    return min(users(), CALLS)
 
 
 @contextmanager
@@ -46,36 +51,44 @@ def room(frames: int | None = None) -> Iterator[None]:
 
 
 class _Limits:
-    """Python's recursion limit, which is one for all threads: the user's, or the highest that is asked for now."""
+    """Python's recursion limit, which is one for all threads: the user's, or the highest that is asked for now. Where
+    somebody else has set it meanwhile, that is the user's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._users = 0
+        self._users = self._set_to = sys.getrecursionlimit()
         self._asked: list[int] = []
 
     def users(self) -> int:
         """The user's."""
         with self._lock:
-            return self._users if self._asked else sys.getrecursionlimit()
+            self._look()
+            return self._users
 
     @contextmanager
     def raised(self, wanted: int) -> Iterator[None]:
         """While the block runs, the limit is at least ``wanted``, if that may be."""
         wanted = min(wanted, MOST_FRAMES)
         with self._lock:
-            if not self._asked:
-                self._users = sys.getrecursionlimit()
+            self._look()
             self._asked.append(wanted)
             self._set()
         try:
             yield
         finally:
             with self._lock:
+                self._look()
                 self._asked.remove(wanted)
                 self._set()
 
+    def _look(self) -> None:
+        now = sys.getrecursionlimit()
+        if now != self._set_to:
+            self._users = self._set_to = now
+
     def _set(self) -> None:
-        sys.setrecursionlimit(max(self._users, *self._asked, 0))
+        self._set_to = max(self._users, *self._asked, 0)
+        sys.setrecursionlimit(self._set_to)
 
 
 _limits = _Limits()

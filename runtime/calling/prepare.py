@@ -12,7 +12,7 @@ from typing import Any
 
 from runtime.autodiff import Runner
 from runtime.calling.executors import executor
-from runtime.calling.takeover import AfterSomeCalls
+from runtime.calling.takeover import AfterSomeCalls, gains_with_gradients
 from runtime.executor.limits import Limits
 from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
@@ -71,9 +71,10 @@ def prepare(program: Program, options: Options) -> Runner:
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
     require_order(program, always=True)
+    one_by_one = chosen_executor.exact or (takeover is not None and not gains_with_gradients(program))
     return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
                   unwatched=PassManager(chosen_unwatched(strategy)),
-                  interpreted=chosen_executor.exact)  # fmt: skip
+                  interpreted=one_by_one)  # fmt: skip
 
 
 __all__ = ["Options", "prepare"]

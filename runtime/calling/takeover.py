@@ -7,7 +7,8 @@
 C rounds differently in the last bits, so who runs a call depends on its number and on nothing else: not on the clock,
 and not on whether the library was on disk. Calls without gradients are counted apart from calls with gradients, and
 those by which arguments need one: what they run are different Programs. A backward half is run by the executor that
-ran its forward half, whenever that was.
+ran its forward half, whenever that was. A straight line of few small operators is left to torch's autograd where a
+gradient is asked for (``gains_with_gradients``).
 """
 
 from __future__ import annotations
@@ -23,13 +24,19 @@ import torch
 
 from runtime.autodiff.halves import Casting, Compile, Executable, Runs
 from runtime.ir import Program
-from runtime.native import NativeExecutable, build
+from runtime.native import NativeExecutable, activations, build
 from runtime.native.background import Job, queue
+from runtime.native.pointwise import BINARY_NAMES, UNARY_NAMES
 
 TAKE_OVER = 16
 """The first call that C runs."""
 START = 2
 """The call at which the library is begun: a Program that is called once is not worth a compiler."""
+
+ELEMENTWISE = frozenset({*UNARY_NAMES, *BINARY_NAMES, *activations.NAMES})
+LEAST, FOR_A_PARAMETER = 25, 2
+"""So many elementwise operators a straight line has, and so many more for each parameter that gets a gradient, where C
+computes small tensors with their gradients faster than torch's autograd. [m: ``benchmarks/takeover.py``]"""
 
 T = TypeVar("T")
 Later = Callable[..., NativeExecutable]
@@ -162,6 +169,16 @@ class SuccessiveHalves:
             turn.job.spent += time.perf_counter() - began
 
 
+def gains_with_gradients(program: Program) -> bool:
+    """Whether C gains on torch's autograd where a Program without branches and loops is given small tensors.
+
+    Its forward and backward halves are two calls of C with the tensors of each parameter between them, whatever they
+    compute; what an operator costs autograd, C saves. Products, norms and the like are no reason: both call the same.
+    """
+    count = sum(op.name.startswith("aten.") and op.name.split(".")[1] in ELEMENTWISE for op in program.block.walk())
+    return count >= LEAST + FOR_A_PARAMETER * sum(one.requires_grad for one in program.params)
+
+
 class AfterSomeCalls:
     """The ``Takeover`` of ``backend="auto"``; ``later`` makes a Program runnable in C, compiler included."""
 
@@ -175,4 +192,4 @@ class AfterSomeCalls:
         return SuccessiveHalves(first, program, make, self.later)
 
 
-__all__ = ["START", "TAKE_OVER", "AfterSomeCalls", "Successive", "SuccessiveHalves", "Turn"]
+__all__ = ["START", "TAKE_OVER", "AfterSomeCalls", "Successive", "SuccessiveHalves", "Turn", "gains_with_gradients"]

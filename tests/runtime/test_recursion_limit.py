@@ -90,3 +90,17 @@ def test_threads_that_come_and_go_leave_the_limit_as_it_was() -> None:
     for thread in threads:
         thread.join()
     assert not found and sys.getrecursionlimit() == before
+
+
+def test_a_limit_that_is_set_inside_is_the_users_from_then_on() -> None:
+    before = sys.getrecursionlimit()
+    try:
+        with room(before + 500):
+            sys.setrecursionlimit(before + 50)
+            assert recursion_limit.users() == before + 50
+            with room(before + 500):
+                assert sys.getrecursionlimit() > before + 500
+        assert sys.getrecursionlimit() == before + 50
+    finally:
+        sys.setrecursionlimit(before)
+    assert recursion_limit.users() == before

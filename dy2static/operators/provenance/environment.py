@@ -1,4 +1,5 @@
-"""``os.environ`` inside a trace: what is read of it is guarded, so that a changed variable means another Program.
+"""``os.environ`` and Python's recursion limit inside a trace: what is read is guarded, so that a change means another
+Program.
 
     os.environ.get("DEBUG", "0") == "1"   ->   the answer, and the fact "the environment variable DEBUG is not set"
 """
@@ -6,10 +7,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from dy2static.operators.shared.staging import Session
+from runtime import recursion_limit
 
 _Environ = type(os.environ)
 
@@ -71,4 +74,13 @@ def note_all(session: Session) -> None:
     session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
 
 
-HANDLERS = [(os.getenv, getenv)]
+def recursion_limit_of_user(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``sys.getrecursionlimit()``, which a trace raises."""
+    if args or kwargs:
+        return NotImplemented
+    limit = recursion_limit.users()
+    session.guards.add(("recursion limit",), "sys.getrecursionlimit()", recursion_limit.users, limit)
+    return limit
+
+
+HANDLERS = [(os.getenv, getenv), (sys.getrecursionlimit, recursion_limit_of_user)]

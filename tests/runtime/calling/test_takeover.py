@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from dy2static import to_static
+from runtime.autodiff import node
 from runtime.calling import takeover
 from runtime.calling.takeover import TAKE_OVER, Turn
 from runtime.native import NativeExecutable, build, cache, executable
@@ -180,6 +181,48 @@ def test_what_c_gains_nothing_in_stays_the_interpreters() -> None:
         static(torch.ones(2))
     one = turn(static)
     assert one.over and one.state == "interpreter" and one.now is one.first
+
+
+class Unrolled(torch.nn.Module):
+    """Elementwise operators in a row, with one parameter or with one each."""
+
+    def __init__(self, steps: int, each: bool) -> None:
+        super().__init__()
+        self.scales = torch.nn.ParameterList(torch.full((3,), 0.9) for _ in range(steps if each else 1))
+        self.steps = steps
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for step in range(self.steps):
+            x = torch.tanh(x * self.scales[step % len(self.scales)] + 0.5)
+        return x.sum()
+
+
+@pytest.mark.parametrize(("steps", "each", "taken"), [(2, False, False), (12, False, True), (12, True, False)])
+def test_straight_lines_with_gradients_are_cs_where_it_has_enough_to_do(
+    steps: int, each: bool, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """36 operators with one parameter and with 12; 6 operators."""
+    monkeypatch.setattr(node, "BIG", 65_536)  # tests have 0
+    model, plain = Unrolled(steps, each), Unrolled(steps, each)
+    static = to_static(model, backend="auto")
+    for number in range(TAKE_OVER + 2):
+        for one in (static, plain):
+            one.zero_grad()
+            one(torch.full((3,), 0.1 * number)).backward()
+        for a, b in zip(model.parameters(), plain.parameters()):
+            torch.testing.assert_close(a.grad, b.grad)
+    (told,) = model.forward.compiled
+    assert ("compiled" in [part.state for part in told.parts if part.what == "with gradients"]) is taken
+
+
+def test_big_tensors_in_straight_lines_go_through_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "BIG", 65_536)
+    model = Unrolled(2, False)
+    static = to_static(model, backend="auto")
+    for _ in range(TAKE_OVER + 1):
+        static(torch.ones(40_000, 3)).backward()
+    (told,) = model.forward.compiled
+    assert "compiled" in [part.state for part in told.parts if part.what == "with gradients"]
 
 
 def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> str:
