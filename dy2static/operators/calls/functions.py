@@ -8,6 +8,7 @@ import functools
 import inspect
 import re
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -344,6 +345,38 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
 # -- torch
 
 
+def _backward(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """``torch.autograd.backward``, with what it says of its old keyword."""
+    if (args[4] if len(args) > 4 else kwargs.get("grad_variables")) is not None:
+        message = "`grad_variables` is deprecated. Use `grad_tensors` instead."
+        traced(session, warnings.warn, (message, FutureWarning), {})
+    theirs(backward.backward, *args, **kwargs)
+
+
+def _backward_of_others(*args: Any, **kwargs: Any) -> None:
+    session = active()
+    if session is None:
+        _plain_backward(*args, **kwargs)
+    else:
+        _backward(session, args, kwargs)
+
+
+_OF_TORCH: Any = torch.autograd.backward
+_plain_backward = torch_internals.copy_of(_OF_TORCH)
+_BACKWARD = torch_internals.code_of_call(_backward_of_others)
+
+
+@contextmanager
+def patched_backward() -> Iterator[None]:
+    """While the block runs, ``torch.autograd.backward`` is staged where code that is not converted calls it, too: it
+    asks no mode, as ``torch.autograd.grad`` and ``Tensor.backward`` do."""
+    before, _OF_TORCH.__code__ = _OF_TORCH.__code__, _BACKWARD
+    try:
+        yield
+    finally:
+        _OF_TORCH.__code__ = before
+
+
 def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call one of torch's functions: staged numbers go in as symbolic ones and come back as staged ones."""
     original = unasked(f, "_torchdynamo_orig_callable")
@@ -355,8 +388,10 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if unasked(f, "__name__", "") == "as_subclass":
         for arg in args:
             require_plain(session, arg)
-    if f is torch.autograd.backward or f is torch.Tensor.backward:
-        return theirs(backward.backward if f is torch.autograd.backward else backward.of_tensor, *args, **kwargs)
+    if f is torch.Tensor.backward:
+        return theirs(backward.of_tensor, *args, **kwargs)
+    if f is torch.autograd.backward:
+        return _backward(session, args, kwargs)
     of_func = f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func."))
     if of_func and not session.code.transforms:
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 
 from dy2static.operators.calls.autograd_function import patched_functions, watch_contexts
+from dy2static.operators.calls.functions import patched_backward
 from dy2static.operators.provenance import host_random
 from dy2static.operators.shared.impure import watched_seeds
 from dy2static.operators.shared.staging import Session
@@ -19,7 +20,10 @@ from runtime.tracer.boundary import tracing
 @contextlib.contextmanager
 def patches(session: Session) -> Iterator[None]:
     """All of it, for the length of one trace."""
-    with host_random.put_back(session), patched_modules(session), patched_functions(session), watched_seeds(session):
+    with (
+        host_random.put_back(session), patched_modules(session), patched_functions(session), watched_seeds(session),
+        patched_backward(),
+    ):  # fmt: skip
         yield
 
 

@@ -37,7 +37,10 @@ def backward(
         raise session.error("backward(create_graph=True) inside a converted function", code="D2S217",
                             hint="Use torch.autograd.grad(..., create_graph=True).")
     if grad_variables is not None:
-        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                               "`backward()`. Please only use `grad_tensors`.")  # fmt: skip
+        grad_tensors = grad_variables
     inputs = tuple(inputs) if isinstance(inputs, Iterator) else inputs
     if inputs is not None and not isinstance(inputs, torch.Tensor) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
