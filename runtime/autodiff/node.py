@@ -21,7 +21,7 @@ from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, Takeover
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.errors import InternalError, TraceError
-from runtime.ir import Program
+from runtime.ir import Operator, Program, TensorType, Variable
 from runtime.ir.walk import copy_program
 from runtime.passes.manager import PassManager
 from runtime.tracer.recording import faults
@@ -59,6 +59,10 @@ _WITH_HISTORY = ("grad.leaf", "grad.named")
 
 BIG = 65_536
 """Elements of an argument from which on a backward Program is faster than torch's autograd in straight lines."""
+
+_NORMS = frozenset({"aten.batch_norm.default", "aten.instance_norm.default", "aten.native_batch_norm.default"})
+
+_OF_COUNTS = frozenset({torch.int64, torch.int32, torch.bool})
 
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
@@ -354,12 +358,28 @@ def _spoiled(program: Program) -> int:
 
 
 def _is_straight(program: Program) -> bool:
-    """Whether no operator has Blocks: none is a branch or loop, none writes in place.
+    """Whether no operator has Blocks: none is a branch or loop, none writes in place but to statistics.
 
     A written argument is no ancestor of what is computed from it under torch's autograd, as its memory is the caller's;
-    and a backward Program names the line that overwrote what it needs.
+    and a backward Program names the line that overwrote what it needs. Neither matters for what norms keep of a batch:
+    it has no gradient, whoever computes it.
     """
-    return not program.writes and not any(op.blocks for op in program.block.ops)
+    kept = {one.var for one in program.params if not one.requires_grad}
+    for op in program.block.ops:
+        if not op.blocks:
+            continue
+        if not _keeps_statistics(op, kept):
+            return False
+        kept.update(op.outputs[: len(op.args)])
+    return all(write.target in kept for write in program.writes)
+
+
+def _keeps_statistics(op: Operator, kept: Collection[Variable]) -> bool:
+    """Whether it writes but counts and what a norm keeps of a batch, and only ``kept``."""
+    if op.name != "update" or op.attrs or not all(arg in kept for arg in op.args):
+        return False
+    counts = all(isinstance(one.type, TensorType) and one.type.dtype in _OF_COUNTS for one in op.blocks[0].args)
+    return counts or all(inner.name in _NORMS for inner in op.blocks[0].ops)
 
 
 class _Missing:

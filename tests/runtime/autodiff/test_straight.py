@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,77 @@ def test_files_and_retained_graphs(tmp_path: Path) -> None:
     (expected,) = torch.autograd.grad(product(y, v), y, create_graph=True)
     assert torch.equal(first, expected)
     assert torch.equal(second, torch.autograd.grad(expected.sum(), v)[0])
+
+
+class Normed(torch.nn.Module):
+    """A norm that keeps statistics, called twice, between layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm = torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(torch.relu(self.norm(self.first(x)))).sin().sum()
+
+
+class OwnStatistics(Normed):
+    """Keeps a mean with the history that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        self.mean.mul_(0.5).add_(y.mean().detach())
+        return (y * self.mean).sum()
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_statistics_of_norms_are_no_writes_that_matter(train: bool) -> None:
+    torch.manual_seed(0)
+    model = Normed().train(train)
+    plain = copy.deepcopy(model)
+    to_static(model, backend="interpreter")
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x = torch.randn(5, 4)
+        results = []
+        for one in (model, plain):
+            one.zero_grad()
+            found = one(x)
+            found.backward()
+            results.append(found)
+        assert type(results[0].grad_fn).__name__ == type(results[1].grad_fn).__name__ == "SumBackward0"
+        assert torch.equal(*results)
+        for (name, a), (_, b) in zip(model.state_dict().items(), plain.state_dict().items()):
+            assert torch.equal(a, b), name
+        for a, b in zip(model.parameters(), plain.parameters()):
+            assert torch.equal(a.grad, b.grad)  # type: ignore[arg-type]
+
+
+def test_two_calls_before_one_backward() -> None:
+    model = Normed()
+    plain = copy.deepcopy(model)
+    to_static(model, backend="interpreter")
+    for one in (model, plain):
+        torch.manual_seed(0)
+        first, second = one(torch.randn(5, 4)), one(torch.randn(5, 4))
+        (first * 2 + second).backward()
+    for a, b in zip(model.parameters(), plain.parameters()):
+        assert torch.equal(a.grad, b.grad)  # type: ignore[arg-type]
+
+
+def test_other_buffers_have_backward_programs() -> None:
+    model = OwnStatistics()
+    to_static(model, backend="interpreter")
+    assert type(model(torch.randn(5, 4)).grad_fn).__name__ == "ProgramNodeBackward"
+
+
+def test_a_norm_with_statistics_that_need_a_gradient_has_a_backward_program() -> None:
+    def normed(x: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.batch_norm(x, mean, torch.ones(4), training=True).sin().sum()
+
+    x = torch.randn(5, 4, requires_grad=True)
+    found = to_static(normed, backend="interpreter")(x, torch.zeros(4))
+    assert type(found.grad_fn).__name__ == "ProgramNodeBackward"  # the mean is an argument
