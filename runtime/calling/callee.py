@@ -8,7 +8,7 @@ and the result is built.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from runtime.autodiff.lower import targets as gradients_in
 from runtime.batching.program import BatchedProgram
 from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
-from runtime.ir import Program, Variable
+from runtime.ir import Operator, Program, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.template import KeyPath
@@ -150,9 +150,9 @@ class Callee:
 
     def put(self, given: Sequence[Any], values: Sequence[Any]) -> None:
         """Put what the Program wrote into the inputs and parameters it was ``given``."""
-        for position, index in self._written:
+        for position, index, announced in self._written:
             try:
-                write_back(given[position], values[index])
+                write_back(given[position], values[index], announced)
             except RuntimeError as error:
                 target = self.program.block.args[position]
                 if str(error).startswith("a leaf Variable") and _through_view(self.program, target):
@@ -160,10 +160,14 @@ class Callee:
                 raise
 
     @functools.cached_property
-    def _written(self) -> list[tuple[int, int]]:
-        """The positions of what the Program writes among what it is given, and of the new values."""
-        places = {var: position for position, var in enumerate(self.program.block.args)}
-        return [(places[write.target], write.index) for write in self.program.writes]
+    def _written(self) -> list[tuple[int, int, bool]]:
+        """The positions of what the Program writes among what it is given, and of the new values; and whether autograd
+        is told of the writes."""
+        block = self.program.block
+        places = {var: position for position, var in enumerate(block.args)}
+        makers = {out: op for op in block.ops for out in op.outputs}
+        return [(places[write.target], write.index, _is_announced(write.target, block.yields[write.index], makers))
+                for write in self.program.writes]
 
 
 def _attached(value: Any, given: Sequence[Any]) -> Any:
@@ -206,6 +210,21 @@ def _place(effect: Effect, arguments: Arguments, targets: dict[Variable, Any]) -
     if effect.target is not None:
         return Place(place.kind, targets[effect.target], place.name)
     return place
+
+
+def _is_announced(base: Variable, value: Any, makers: Mapping[Variable, Operator]) -> bool:
+    """Whether one of the writes that made a value of ``base`` is one that autograd counts."""
+    while value is not base:
+        op = makers.get(value) if isinstance(value, Variable) else None
+        if op is None or op.name != "update":
+            return True
+        position, names = op.outputs.index(value), [inner.name for inner in op.blocks[0].ops]
+        if position >= len(op.args) or not all(name.startswith("aten.") for name in names):
+            return True
+        if any(aten.announces_writes(aten.resolve(name)) for name in names):
+            return True
+        value = op.args[position]
+    return False
 
 
 def _through_view(program: Program, base: Variable) -> bool:

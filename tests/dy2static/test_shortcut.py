@@ -294,6 +294,29 @@ def swaps_order(block):
     block._modules["first"] = block._modules.pop("first")
 
 
+class Same(nn.Linear):
+    """Equal to every other one."""
+
+    __hash__ = nn.Linear.__hash__
+
+    def __eq__(self, other):
+        return isinstance(other, Same)
+
+
+def test_a_part_that_is_replaced_by_an_equal_one() -> None:
+    cls = type("Block", (Block,), {})
+    block = cls()
+    block.first = Same(3, 3)
+    static = to_static(block)
+    x = torch.randn(2, 3)
+    for _ in range(TIMES):
+        static(x)
+    assert static.forward._dispatch.shortcuts
+    block.first = Same(3, 3)
+    for _ in range(TIMES):
+        same(block(x), cls.forward(block, x))
+
+
 CHANGES = [
     hides_part, class_gets_name_of_part, class_gets_name_of_setting, class_gets_lookup, class_gets_lookup_of_all, ties,
     ties_across, replaces_part, other_class_of_part, setting, adds_part, swaps_order,

@@ -8,8 +8,11 @@ from runtime import torch_internals
 from runtime.torch_internals import batches
 
 
-def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
+def write_back(target: torch.Tensor, value: torch.Tensor, announced: bool = True) -> None:
     """Put a new value into the caller's tensor, as the function's in-place operation would have.
+
+    ``announced``: whether autograd counts the write; it does not know of the statistics of a norm, so that a backward
+    that has kept them reads the new ones.
 
     A value without history comes from a write outside the graph: the caller's tensor keeps the history it has. So does
     a leaf: what autograd lets an operator write to one, it knows nothing of.
@@ -25,7 +28,7 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     if seen:
         target.copy_(value)
     else:
-        torch_internals.copy_unseen(target, value)
+        torch_internals.copy_unseen(target if announced else target.data, value)
 
 
 def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:

@@ -161,7 +161,8 @@ class CheckWriter:
     def hold(self, items: str, known: dict[str, torch.nn.Module | None]) -> None:
         """What the expression ``items`` gives is a dict of these modules, in this order."""
         self.require(f"{items} == {self.bind(known)} and list({items}) == {self.bind(list(known))}")
-        self._held.update((f"{items}[{name!r}]", value) for name, value in known.items())
+        self._held.update((f"{items}[{name!r}]", value) for name, value in known.items()
+                          if type(value).__eq__ is object.__eq__)  # fmt: skip
 
     def apart(self, local: str, tensor: torch.Tensor) -> None:
         """What a local gives is no other tensor that this is said of."""
