@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,18 @@ _IR_VERSION = 10
 
 @dataclass(frozen=True)
 class Exported:
-    """A model that was written: its file, and the names of what a caller gives and gets."""
+    """A model that was written: its file, and the names of what a caller gives and gets.
+
+    state: Buffers that a run changes: the name of the input that has one, and of the output that has it afterwards. The
+    input need not be given: it is what the buffer was when the model was written.
+    """
 
     path: Path
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     program: Program
     """What the model computes; its ``output`` says how the function's result is made of the outputs."""
+    state: Mapping[str, str] = field(default_factory=dict)
 
 
 def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: str = "forward",
@@ -66,9 +72,11 @@ def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: st
         raise refused
     with contextlib.closing(checked):
         checked.put()
-    graph = model.graph
-    return Exported(target, tuple(str(one.name) for one in graph.inputs), tuple(str(one.name) for one in graph.outputs),
-                    variant.program)  # fmt: skip
+    inputs, outputs = ([str(one.name) for one in values] for values in (model.graph.inputs, model.graph.outputs))
+    state: dict[str, str] = json.loads(model.metadata_props.get("state", "{}"))
+    kept = {*state, *state.values()}
+    return Exported(target, tuple(one for one in inputs if one not in kept),
+                    tuple(one for one in outputs if one not in kept), variant.program, state)  # fmt: skip
 
 
 def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = None) -> Any:
@@ -102,27 +110,34 @@ def _translated(program: Program, tensors: Sequence[torch.Tensor], writer: Write
     t = Translator(writer, rule_of)
     taken: set[str] = set()
     inputs = [_input(t, one.var, one.name, taken) for one in program.inputs]
-    weights = [_weight(t, one.var, one.name, tensor) for one, tensor in zip(program.params, tensors)]
+    weights = {one.var: _weight(t, one.var, one.name, tensor) for one, tensor in zip(program.params, tensors)}
+    state = [weights.pop(write.target) for write in program.writes]
+    for one in state:
+        one.name = one.const_value.name = plain_name(one.name, taken)
     results = outputs_of(program, "ONNX", "D2S541")
     if not results:
         raise _no_form("the function returns no value that depends on the run", "Return a tensor or a number.")
     require_sizes(t, program)
     t.block(program.block)
     outputs: list[Value] = []
-    for one in results:
-        operand = program.block.yields[one.index]
-        made = t.value(operand)
+    written = [(write.index, f"{one.name}.next", f"the new '{one.name}'") for write, one in zip(program.writes, state)]
+    for index, wanted, said in [*((one.index, one.name, one.said) for one in results), *written]:
+        made = t.value(program.block.yields[index])
         if made in outputs or made not in writer.graphs[0].made:
             made = writer.node("Identity", made, like=made)
-        _require_rank(made, one.said)
-        made.name = plain_name(one.name, taken)
+        _require_rank(made, said)
+        made.name = plain_name(wanted, taken)
         outputs.append(made)
     constants = list(writer.constants.values())
-    graph = onnx_ir.Graph(inputs, outputs, nodes=writer.graphs[0].nodes, initializers=(), name=plain_name(name, set()),
-                          opset_imports={"": opset})  # fmt: skip
+    graph = onnx_ir.Graph([*inputs, *state], outputs, nodes=writer.graphs[0].nodes, initializers=(),
+                          name=plain_name(name, set()), opset_imports={"": opset})  # fmt: skip
     model = onnx_ir.Model(graph, ir_version=_IR_VERSION, producer_name="dy2static", producer_version=__version__,
                           functions=_functions(writer))  # fmt: skip
-    _name_all(model, [*weights, *constants], taken)
+    graph.initializers.update({str(one.name): one for one in state})
+    _name_all(model, [*weights.values(), *constants], taken)
+    if state:
+        new = outputs[len(outputs) - len(state) :]
+        model.metadata_props["state"] = json.dumps({str(one.name): str(made.name) for one, made in zip(state, new)})
     model.metadata_props["returns"] = repr(program.output).replace("Leaf(index=", "value(")[:2000]
     return model
 

@@ -154,8 +154,9 @@ class OpenVINO:
         exact = {"INFERENCE_PRECISION_HINT": "f32"}  # it computes in bfloat16 where the processor has that
         self.model = openvino.Core().compile_model(str(path), "CPU", exact)
 
-    def run(self, names: None, given: dict[str, Any]) -> list[Any]:
-        return list(self.model(given).values())
+    def run(self, names: Sequence[str], given: dict[str, Any]) -> list[Any]:
+        found = self.model(given)
+        return [found[name] for name in names]
 
 
 def _openvino(function: Any, row: Row, folder: Path) -> Callable[..., Any]:

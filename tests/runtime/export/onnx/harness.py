@@ -6,7 +6,7 @@ import contextlib
 import copy
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +27,21 @@ from tests.runtime.export.c.harness import BEYOND, built, close
 
 @dataclass
 class Model:
-    """An exported model that can be run. ``folder``, ``names`` and ``outputs`` are what ``built`` asks for."""
+    """An exported model that can be run. ``folder``, ``names`` and ``outputs`` are what ``built`` asks for. ``state``:
+    what it has written to its buffers so far."""
 
     session: Any
     program: Program
     exported: Exported
     outputs: dict[int, str]
+    state: dict[str, Any] = field(default_factory=dict)
 
     def run(self, *inputs: torch.Tensor) -> Any:
         """What the function returns. Raises what ONNX Runtime raises."""
         given = {name: one.detach().numpy() for name, one in zip(self.exported.inputs, inputs, strict=True)}
-        values = dict(zip(self.exported.outputs, self.session.run(None, given)))
+        names = [*self.exported.outputs, *self.exported.state.values()]
+        values = dict(zip(names, self.session.run(names, {**given, **self.state})))
+        self.state = {name: values[new] for name, new in self.exported.state.items()}
         found = {}
         for index, name in self.outputs.items():
             operand = self.program.block.yields[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
@@ -102,17 +104,57 @@ def test_writes_to_arguments_are_refused(tmp_path):
     assert "'x'" in refused(f, tmp_path, SPECS, "D2S541").summary
 
 
-def test_writes_to_buffers_are_refused(tmp_path):
-    class Counting(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("calls", torch.zeros(()))
+class Counting(torch.nn.Module):
+    """Writes a buffer that it reads, on a path and in a loop, and one of another shape."""
 
-        def forward(self, x, n):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("seen", torch.zeros(3))
+        self.norm = torch.nn.BatchNorm1d(3)
+
+    def forward(self, x, n):
+        if x.sum() > 0:
             self.calls += 1
-            return x * self.calls
+        while self.calls < n:
+            self.calls += 2
+        self.seen.mul_(0.5).add_(x[:, :3].mean(0))
+        return self.norm(x[:, :3]) * self.calls, self.seen.sum()
 
-    assert "'calls'" in refused(Counting(), tmp_path, SPECS, "D2S541").summary
+
+class ReturnsItsBuffer(torch.nn.Module):
+    """The result is the buffer itself, written before."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(()))
+
+    def forward(self, x, n):
+        self.total += x.sum()
+        return self.total
+
+
+WIDE = [InputSpec([None, 4], "float32", "x"), InputSpec([], "int64", "n")]
+
+
+@pytest.mark.parametrize("module", [Counting, ReturnsItsBuffer])
+def test_written_buffers_are_inputs_that_need_not_be_given_and_outputs(module, tmp_path):
+    """Each call is given what the last one wrote."""
+    torch.manual_seed(0)
+    calls = [(torch.randn(5, 4) + shift, torch.tensor(count)) for shift, count in ((1, 0), (-1, 5), (1, 2), (1, 9))]
+    model = check(module(), tmp_path, WIDE, *calls)
+    assert model.state and model.exported.inputs == ("x", "n")
+    stored = {name: value for name, value in model.state.items()}
+    model.state = {}
+    check(module(), tmp_path, WIDE, calls[1])
+    first = model.session.run(None, {"x": calls[0][0].numpy(), "n": calls[0][1].numpy()})
+    assert len(first) == len(model.exported.outputs) + len(stored)
+
+
+def test_the_file_says_which_output_is_which_buffer(tmp_path):
+    model = check(Counting(), tmp_path, WIDE, (torch.randn(5, 4), torch.tensor(1)))
+    said = json.loads(model.session.get_modelmeta().custom_metadata_map["state"])
+    assert said == model.exported.state == {"calls": "calls_next", "seen": "seen_next"}
 
 
 def test_writes_to_expanded_views_are_refused(tmp_path):
