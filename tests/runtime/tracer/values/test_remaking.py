@@ -81,6 +81,11 @@ class Failed(ValueError):
         self.code = code
 
 
+class Named(KeyError):
+    def __init__(self, *, name: str) -> None:
+        super().__init__(name, "is not there")
+
+
 class Reduced:
     """A class of a library that says what it is made of."""
 
@@ -269,6 +274,7 @@ RAISED: dict[str, Callable[[], BaseException]] = {
     "a new one": lambda: ValueError("a", 1),
     "without arguments": lambda: RuntimeError(),
     "a user's": lambda: with_more(Failed(2), more=X),
+    "one that is made of other things": lambda: Named(name="a"),
     "from another": lambda: raised(chained),
     "in a handler": lambda: raised(in_a_handler),
     "a missing key": lambda: raised(lambda: {}["a"]),
