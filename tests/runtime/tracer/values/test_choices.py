@@ -100,6 +100,15 @@ def test_two_that_are_one_of_several(staging: Staging) -> None:
     agree(staging, told, *SIGNS)
 
 
+def test_a_value_with_itself_is_asked_once(staging: Staging) -> None:
+    v = one_of(staging, staging.given("x"), 3, 2.5)
+    before = len(staging.session.program.block.ops)
+    assert v * v is not None
+    made = [op.name for op in staging.session.program.block.ops[before:] if op.name == "switch"]
+    assert made == ["switch"] and not [
+        op for op in staging.session.program.block.ops[-1].blocks for one in op.ops if one.name == "switch"]
+
+
 def test_what_one_of_them_cannot_do_is_an_error_of_its_runs(staging: Staging) -> None:
     agree_or_raise(staging, lambda do, x: one_of(do, x, 1, None) + 1, *SIGNS)
 

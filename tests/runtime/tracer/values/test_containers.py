@@ -355,7 +355,8 @@ def test_what_objects_refer_to() -> None:
     error = ValueError(held)
     error.more = other  # type: ignore[attr-defined]
     assert parts_of(error) == [other, held]
-    assert any(one is held for one in parts_of(iter(held))) and {type(one) for one in parts_of(zip(held))} == {type(iter(held))}
+    assert any(one is held for one in parts_of(iter(held)))
+    assert {type(one) for one in parts_of(zip(held))} == {type(iter(held))}
     for nothing in (1.5, torch.float32, len.__doc__, object()):
         assert parts_of(nothing) == []
 
