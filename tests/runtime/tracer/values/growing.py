@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.recording.session import Session
 from runtime.tracer.values import array, array_methods
 from tests.runtime.tracer.control.staging import Call, Plain, Staging, agree_or_raise
 
@@ -56,6 +58,12 @@ def call(do: Plain, method: str, target: Any, *args: Any) -> Any:
     return methods[method](do.session, target, *args)
 
 
+def by_reference(session: Session, *classes: type) -> None:
+    """Let lists that grow hold objects of some classes by reference, as in a trace that began again."""
+    names = frozenset(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)
+    session.call.known = Findings(by_reference=names)
+
+
 def agree_on_counts(
     staging: Staging, told: Callable[[Any, torch.Tensor, Any], Any], *calls: Call, copies: bool = False
 ) -> None:
@@ -74,4 +82,4 @@ def _apart(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
-__all__ = ["COUNTS", "act", "agree_on_counts", "call", "items_up_to"]
+__all__ = ["COUNTS", "act", "agree_on_counts", "by_reference", "call", "items_up_to"]
