@@ -200,6 +200,31 @@ def test_ordinary_lists_beside_one_that_grew(staging: Staging) -> None:
     assert isinstance(grown.item, Tensor) and grown.alias_set.find() is like.alias_set.find()
 
 
+PUTS: dict[str, Callable[[Any, list[Any], torch.Tensor], Any]] = {
+    "append": lambda session, xs, y: array.append(session, xs, y),
+    "set": lambda session, xs, y: array.set_(session, xs, 0, y),
+    "extend": lambda session, xs, y: array.extend(session, xs, [y]),
+    "insert": lambda session, xs, y: array.insert(session, xs, 0, y),
+    "replace": lambda session, xs, y: array.replace(session, xs, [y]),
+}
+
+
+@pytest.mark.parametrize("how", PUTS)
+@pytest.mark.parametrize("written", ["what was put in", "what was taken out"])
+def test_a_list_is_lost_where_an_item_is_written(how: str, written: str, staging: Staging) -> None:
+    x = staging.given("x")
+    session = staging.session
+    y, other = x * 2, x * 3
+    xs = array.of_items(session, [x * 4])
+    PUTS[how](session, xs, y)
+    other.add_(1)
+    array.length(session, xs)
+    (y if written == "what was put in" else array.get(session, xs, 0)).add_(1)
+    with pytest.raises(TraceError) as found:
+        array.length(session, xs)
+    assert found.value.code == "D2S222"
+
+
 def test_items_that_differ_are_one_of_several(staging: Staging) -> None:
     x = staging.given("x")
     (grown,) = array.of_items(staging.session, [x, 1, "a", None, 2])
@@ -235,7 +260,13 @@ def test_tensors_put_together(name: str, dim: int, staging: Staging) -> None:
     def told(do: Any, x: torch.Tensor, n: Any) -> Any:
         rows = x.repeat(2, 1)
         xs = items_up_to(do, [rows, rows * 2, rows + 1], n)
-        return array.join(staging.session, f"aten.{name}.default", xs, dim) if do is staging else function(xs, dim)
+        if do is not staging:
+            return function(xs, dim)
+        found = array.join(staging.session, f"aten.{name}.default", xs, dim)
+        place = dim % found.dim()
+        assert [type(size) for size in found.shape[:place]] == [int] * place
+        assert isinstance(found.shape[place], torch.SymInt) and type(found.shape[-1 if place == 0 else 0]) is int
+        return found
 
     agree_on_counts(staging, told, *[{"x": [1.0, 2.0, 3.0], "i": number} for number in (1, 2, 3)])
 

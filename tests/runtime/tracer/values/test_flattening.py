@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
+from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import UNDEF, ArrayType, ScalarType, Variable
 from runtime.tracer.numbers.scalars import StagedFloat, StagedInt
@@ -132,7 +133,8 @@ def test_sizes_that_are_not_known_are_fresh(staging: Staging) -> None:
     assert str(made.shape[0]) != str(other.shape[0])
     strided = dataclasses.replace(wide, strides=(1, 3))
     made = lift(session, strided, iter([session.read(x.expand(2, 3).t() * 1)]), PLAIN)
-    assert not session.info(made).layout_known, "strides say nothing without sizes"
+    assert not session.info(made).layout_known
+    assert torch_internals.strides_of(made) == (2, 1), "strides say nothing without sizes"
     fixed = Tensor((3, 2), (1, 3), x.dtype, x.device, False, True)
     made = lift(session, fixed, iter([session.read(x.expand(2, 3).t() * 1)]), PLAIN)
     assert session.info(made).layout_known and made.stride() == (1, 3)
@@ -203,6 +205,16 @@ def test_lists_that_grow(kind: Any, staging: Staging) -> None:
     if kind is list:
         array.append(session, longer, (x, 3))
     same(staging.finish(made)(x=torch.ones(3)), kind([(torch.ones(3), 1), (torch.ones(3) * 2, 2)]), apart=True)
+
+
+def test_lists_that_may_be_one_have_one_alias_set(staging: Staging) -> None:
+    x = staging.given("x")
+    session = staging.session
+    grown = array.of_items(session, [x * 2])
+    target = Array(structure_of(session, x, PLAIN), AliasSet())
+    assert target.alias_set.find() is not grown[0].alias_set.find()
+    lower(session, grown, target, PLAIN)
+    assert target.alias_set.find() is grown[0].alias_set.find()
 
 
 def test_an_empty_list_has_arrays_of_its_items_types(staging: Staging) -> None:
