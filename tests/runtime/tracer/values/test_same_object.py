@@ -162,6 +162,14 @@ def test_what_is_known_of_a_join(staging: Staging) -> None:
     assert len(outputs[0]) == 2, "once"
 
 
+def test_two_that_one_branch_gave_are_compared_path_by_path(staging: Staging) -> None:
+    """Each path has two objects, which are others on every path, though one path's is the other path's."""
+    x = staging.given("x")
+    a, b = x * 2, x * 3
+    v, w = staging.branch(x.sum() > 0, Local(), lambda: (a, b), lambda: (b, a))
+    assert may_be_one(staging.session, v, w) == "other" and may_be_one(staging.session, v, a) == "open"
+
+
 def test_what_nobody_knows(staging: Staging) -> None:
     x = staging.given("x")
     session = staging.session
