@@ -10,6 +10,7 @@ import torch
 
 from runtime.errors import TraceError
 from runtime.tracer.values import array, unification
+from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.columns import differ, with_items
 from runtime.tracer.values.structure import PLAIN, Array, Growing, Known, Number, Options, Sequence, types_of
 from tests.oracle import same
@@ -94,6 +95,18 @@ def test_what_would_have_to_be_told_apart(staging: Staging) -> None:
         with pytest.raises(TraceError) as found:
             with_items(session, one, item, PLAIN)
         assert found.value.code == "D2S251"
+
+
+def test_two_kinds_that_would_share_an_array(staging: Staging) -> None:
+    x = staging.given("x")
+    session = staging.session
+    kinds = [unification.structure_of(session, one, PLAIN) for one in (x * 2, x[:2] * 2)]
+    numbers, floats = (array.content(array.of_items(session, one)) for one in ([0, 1], [x, x * 2]))
+    grown = Growing((*numbers.variables, *floats.variables * 2), Options(tuple(kinds)), AliasSet())
+    either = unification.unify(session, *kinds, PLAIN)
+    with pytest.raises(TraceError) as found:
+        with_items(session, grown, Options((either, Number("int"))), PLAIN)
+    assert found.value.code == "D2S251"
 
 
 def test_the_error_for_items_that_differ(staging: Staging) -> None:
