@@ -10,6 +10,7 @@ import torch
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Session
+from tests.runtime.tracer.control.staging import Staging
 
 Input = Callable[..., torch.Tensor]
 """``given(name, *sizes)``: a tensor of a Program's inputs; a size that is None is an open one."""
@@ -58,3 +59,11 @@ def recorded(session: Session) -> Callable[[], list[str]]:
 
     return since
 
+
+@pytest.fixture
+def staging(session: Session) -> Iterator[Staging]:
+    """A trace in which calls of torch are recorded."""
+    made = Staging(session)
+    made.enter()
+    yield made
+    made.leave()

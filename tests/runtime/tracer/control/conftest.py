@@ -1,32 +1,7 @@
-"""A trace in which calls of torch are recorded, and branches and loops are staged by hand."""
+"""Tests that stage branches and loops by hand, in a trace in which calls of torch are recorded."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from tests.runtime.tracer.control.staging import pytest_pyfunc_call
 
-import pytest
-
-from runtime.tracer.recording.session import Session
-from tests.runtime.tracer.control.staging import Staging
-
-
-def _trace_once(test: Callable[..., Any], given: dict[str, Any]) -> None:
-    """Named as the function that begins a trace: what pytest's frames hold is not taken for the user's."""
-    test(**given)
-
-
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
-    names = inspect.signature(pyfuncitem.obj).parameters
-    _trace_once(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in names})
-    return True
-
-
-@pytest.fixture
-def staging(session: Session) -> Iterator[Staging]:
-    """A trace in which calls of torch are recorded."""
-    made = Staging(session)
-    made.enter()
-    yield made
-    made.leave()
+__all__ = ["pytest_pyfunc_call"]

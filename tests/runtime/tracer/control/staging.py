@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 import torch
 
 from runtime import torch_internals
@@ -157,6 +159,17 @@ class Staging(Plain):
         state.enter(None)
 
 
+def _trace_once(test: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Named as the function that begins a trace: what pytest's frames hold is not taken for the user's."""
+    test(**given)
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    names = inspect.signature(pyfuncitem.obj).parameters
+    _trace_once(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
 Call = dict[str, Any]
 """What an input is in a call: a number, or a nested list of them."""
 Told = Callable[..., Any]
@@ -172,6 +185,24 @@ def agree(staging: Staging, told: Told, *calls: Call) -> None:
         same(run(**tensors(call)), told(Plain(), *tensors(call).values()), apart=True)
 
 
+def agree_or_raise(staging: Staging, told: Told, *calls: Call, seen: Callable[[Any], Any] = lambda one: one) -> None:
+    """As ``agree``; where plain Python raises an exception, the run of the trace raises the same.
+
+    ``seen``: what of a result is compared.
+    """
+    given = staging.given(" ".join(calls[0]))
+    run = staging.finish(told(staging, *((given,) if len(calls[0]) == 1 else given)))
+    for call in calls:
+        try:
+            wanted = told(Plain(), *tensors(call).values())
+        except Exception as error:
+            with pytest.raises(type(error)) as found:
+                run(**tensors(call))
+            assert str(found.value) == str(error), call
+        else:
+            same(seen(run(**tensors(call))), seen(wanted), apart=True)
+
+
 def tensors(call: Call) -> dict[str, torch.Tensor]:
     """The inputs of a call."""
     return {name: torch.tensor(value, requires_grad=name == "w") for name, value in call.items()}
@@ -185,4 +216,4 @@ def xs(*values: Sequence[float]) -> list[Call]:
 SIGNS = xs((1, 2, 3), (-1, -2, -3))
 """Calls with a sum above and below zero."""
 
-__all__ = ["SIGNS", "Call", "Local", "Plain", "Staging", "Told", "agree", "tensors", "xs"]
+__all__ = ["SIGNS", "Call", "Local", "Plain", "Staging", "Told", "agree", "agree_or_raise", "tensors", "xs"]
