@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections import deque
 from collections.abc import Callable
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from runtime.errors import TraceError
 from runtime.ir import Location
 from runtime.tracer.memory import aliases, cached_results
 from runtime.tracer.memory.conditions import ALWAYS
@@ -216,6 +220,23 @@ def test_a_path_leaves_what_it_got(name: str, session: Session, refused: Any) ->
     cached_results.note_object(session, value, "g")
     with refused("D2S276", '"g")', said="is used after a branch or loop in which it was called"):
         cached_results.end_path(session, (), [3, HOLDING[name](value)])
+
+
+UNSEEN: dict[str, Callable[[Any], Any]] = {
+    "a deque": lambda value: deque([value]), "a default": lambda value: (lambda one=value: one),
+    "a partial": lambda value: functools.partial(len, value), "a method": lambda value: value.append,
+    "a proxy": lambda value: MappingProxyType({"k": value}), "an exception": ValueError,
+    "a namespace": lambda value: SimpleNamespace(k=value), "deep": lambda value: [[[[[[[[[value]]]]]]]]],
+}  # fmt: skip
+
+
+@pytest.mark.xfail(strict=True, reason="what these hold is not looked for: a change of it is lost with the call")
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_path_leaves_what_it_got_in_something_else(name: str, session: Session) -> None:
+    value = [1]
+    cached_results.note_object(session, value, "g")
+    with pytest.raises(TraceError, match="D2S276"):
+        cached_results.end_path(session, (), [UNSEEN[name](value)])
 
 
 def test_a_key_that_a_path_leaves(session: Session, refused: Any) -> None:
