@@ -17,6 +17,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
+from tests.runtime.tracer.control.staging import Staging
 
 Input = Callable[..., torch.Tensor]
 """``given(name, *sizes)``: a tensor of a Program's inputs; a size that is None is an open one."""
@@ -106,3 +107,12 @@ def program(session: Session) -> Callable[[], list[str]]:
         return [line.strip() for line in body if not line.strip().startswith("input ")]
 
     return lines
+
+
+@pytest.fixture
+def staging(session: Session) -> Iterator[Staging]:
+    """A trace in which calls of torch are recorded."""
+    made = Staging(session)
+    made.enter()
+    yield made
+    made.leave()

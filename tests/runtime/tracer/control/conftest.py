@@ -1,15 +1,12 @@
-"""A trace in which calls of torch are recorded, and branches and loops are staged by hand."""
+"""Branches and loops that are staged by hand, in a function of the test."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from runtime.tracer.recording.session import Session
-from tests.runtime.tracer.control.staging import Staging
 
 
 def _trace_once(test: Callable[..., Any], given: dict[str, Any]) -> None:
@@ -21,12 +18,3 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     names = inspect.signature(pyfuncitem.obj).parameters
     _trace_once(pyfuncitem.obj, {name: pyfuncitem.funcargs[name] for name in names})
     return True
-
-
-@pytest.fixture
-def staging(session: Session) -> Iterator[Staging]:
-    """A trace in which calls of torch are recorded."""
-    made = Staging(session)
-    made.enter()
-    yield made
-    made.leave()

@@ -80,6 +80,8 @@ def test_what_needs_no_gradient_is_asked_for_nothing() -> None:
     w = leaf()
     y = w * 2
     outside_graphs.require_apart([ASKED], {BY: w.detach(), THROUGH: y})
+    w.requires_grad_(False)  # a gradient by it is an error of its own
+    outside_graphs.require_apart([ASKED], {BY: w, THROUGH: y})
 
 
 def test_each_of_several_counts() -> None:
