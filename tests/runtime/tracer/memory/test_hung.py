@@ -82,6 +82,9 @@ def test_a_gradient_that_is_retained(session: Session, given: Any, made: Any) ->
     made(lambda: y.retain_grad())
     assert hung.retains(session, y) is True and hung.names(session, y) == [hung.RETAINS]
     assert [one is y for one in hung.holders(session)] == [True]
+    [stands_for] = session.graph.retaining.values()
+    stands_for.retains_grad = False  # as the end of a path leaves it
+    assert hung.holders(session) == [] == hung.names(session, y)
 
 
 def test_the_words_of_python(session: Session, x: Tensor) -> None:
@@ -160,7 +163,7 @@ def test_to_let_go_of_a_tensor_that_has_something(session: Session, x: Tensor, r
         hung.require_none(session, x, "is carried", retained=True)
 
 
-def test_to_let_go_of_a_tensor_whose_gradient_is_retained(session: Session, given: Any, made: Any, refused: Any) -> None:
+def test_to_let_go_of_one_whose_gradient_is_retained(session: Session, given: Any, made: Any, refused: Any) -> None:
     y = made(lambda w: w * 2, given("w", 3, requires_grad=True))
     made(lambda: y.retain_grad())
     hung.require_none(session, y, "is carried", retained=True)

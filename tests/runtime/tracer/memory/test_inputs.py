@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CellType
 from typing import Any
 
 import pytest
@@ -289,12 +290,12 @@ def test_where_a_tensor_was_read_first(session: Session) -> None:
 
 
 def test_what_lay_in_a_variable_that_is_unbound_now(session: Session) -> None:
-    real = held = torch.ones(3)
-    cell = (lambda: held).__closure__[0]  # type: ignore[index]
+    real = torch.ones(3)
+    cell = CellType(real)
     session.inputs.hint_source(real, cell, "cell_contents", "held")
     now = session.inputs.place_of(real)
     assert now() is real
-    del held
+    del cell.cell_contents
     assert now() is None
 
 
@@ -321,8 +322,8 @@ LOOKS: list[Callable[[], Any]] = [
     lambda: torch.ones(2, 3, requires_grad=True), lambda: nn.Parameter(torch.ones(2, 3), False),
     lambda: torch.ones(2, 3, device="meta"), lambda: torch.ones(2, 3, dtype=torch.complex64),
     lambda: torch.ones(2, 3, dtype=torch.complex64).conj(), lambda: torch.ones(2, 3, dtype=torch.complex64).conj().imag,
-    lambda: torch.ones(2, 3).to_sparse(), lambda: torch.ones(2, 3).to_sparse_csr(), lambda: None, lambda: 3, lambda: 3.5,
-    lambda: torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged), lambda: [1],
+    lambda: torch.ones(2, 3).to_sparse(), lambda: torch.ones(2, 3).to_sparse_csr(), lambda: None, lambda: 3,
+    lambda: torch.nested.nested_tensor([torch.ones(1)], layout=torch.jagged), lambda: [1], lambda: 3.5,
 ]  # fmt: skip
 
 
