@@ -14,6 +14,7 @@ from runtime.errors import TraceError
 from runtime.ir.printer import print_program
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
@@ -107,6 +108,20 @@ def program(session: Session) -> Callable[[], list[str]]:
         return [line.strip() for line in body if not line.strip().startswith("input ")]
 
     return lines
+
+
+class Undone(Attempt):
+    """An attempt that fails at the end of its block."""
+
+    def __exit__(self, *raised: Any) -> None:
+        self.undo()
+        super().__exit__(*raised)
+
+
+@pytest.fixture
+def undone(session: Session) -> Callable[[], Attempt]:
+    """``with undone():`` what is done in the block is put back at its end."""
+    return lambda: Undone(session)
 
 
 @pytest.fixture

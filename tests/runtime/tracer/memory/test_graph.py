@@ -13,7 +13,6 @@ from runtime.tracer.ambient.session_parts import ITEMS, VALUE, states
 from runtime.tracer.memory.conditions import ALWAYS
 from runtime.tracer.memory.graph import Graph, UsedUp
 from runtime.tracer.memory.storage_table import Storage, TensorInfo
-from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.recording.session import Session
 
 
@@ -62,12 +61,11 @@ def test_every_field_says_how_it_is_put_back() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(CHANGES) - {"leaf_changes"}))  # an attempt has those of its own
-def test_a_failed_attempt_puts_it_back(name: str, session: Session) -> None:
+def test_a_failed_attempt_puts_it_back(name: str, session: Session, undone: Any) -> None:
     held, before = getattr(session.graph, name), content(session.graph, name)
-    with Attempt(session) as tried:
+    with undone():
         CHANGES[name](session.graph)
         assert content(session.graph, name) != before
-        tried.undo()
     assert content(session.graph, name) == before and getattr(session.graph, name) is held
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, VALUE, states
 from runtime.tracer.python_state.constructs import Constructs
-from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.recording.session import Session
 
 
@@ -43,26 +42,24 @@ def test_each_trace_has_its_own() -> None:
     ("touched", DEEP), ("pictures", ITEMS), ("notes", ITEMS), ("paths", VALUE), ("checkpoints", VALUE),
     ("regions", VALUE), ("attempts", KEPT),
 ])  # fmt: skip
-def test_how_a_failed_attempt_puts_it_back(name: str, how: str, session: Session) -> None:
+def test_how_a_failed_attempt_puts_it_back(name: str, how: str, session: Session, undone: Any) -> None:
     constructs = session.constructs
     assert dict(states(constructs))[name] == how and len(dict(states(constructs))) == 7
     held = getattr(constructs, name)
     before = list(held) if isinstance(held, list) else held
-    with Attempt(session) as tried:
+    with undone() as tried:
         if isinstance(held, list):
             assert name != "attempts" or held == [tried]
             held.append("more") if name != "attempts" else None
         else:
             setattr(constructs, name, 7)
-        tried.undo()
     assert getattr(constructs, name) is held
     assert (list(held) if isinstance(held, list) else held) == before
 
 
-def test_what_a_loop_touched_is_put_back_as_well(session: Session, given: Any) -> None:
+def test_what_a_loop_touched_is_put_back_as_well(session: Session, undone: Any, given: Any) -> None:
     storage = session.info(given("x", 3)).storage
     session.constructs.touched.append(set())
-    with Attempt(session) as tried:
+    with undone() as tried:
         session.constructs.touched[0].add(storage)
-        tried.undo()
     assert session.constructs.touched == [set()]
