@@ -78,6 +78,7 @@ def made(session: Session) -> Made:
     def call(function: Callable[..., Any], *args: Any) -> Any:
         with ExitStack() as stack:
             stack.enter_context(torch_internals.quiet_shapes())
+            stack.enter_context(torch_internals.without_autocast_cache())
             stack.enter_context(torch_internals.below_autograd())
             stack.enter_context(Interceptor(session))
             stack.enter_context(Recorder(session))

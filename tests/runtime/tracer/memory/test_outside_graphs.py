@@ -51,7 +51,7 @@ OUTSIDE: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
 def goes_on(w: Tensor, y: Tensor) -> bool:
     """Whether eager's gradient by ``w`` of a function of both goes through ``y`` as well."""
     grad = torch.autograd.grad((w + y.sum()).sum(), w, retain_graph=True)[0]
-    return not torch.equal(grad, torch.ones_like(w))
+    return bool(grad.sum() != len(w))
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

@@ -46,7 +46,7 @@ def test_a_number_goes_in_and_comes_out_as_it_was(value: Any) -> None:
     with torch.device("meta"):
         tensor = facts.number_tensor(value)
     assert tensor.shape == () and str(tensor.device) == "cpu"
-    assert type(tensor.item()) is type(value) and repr(tensor.item()) == repr(value)
+    same(tensor.item(), value, bits=True)
     assert tensor.dtype == (torch.int64 if type(value) is int else torch.float64)
 
 
