@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from runtime.tracer.ambient.objects import attributes, slots_of
-from runtime.tracer.ambient.unasked import has_unasked, unasked
+from runtime.tracer.ambient.unasked import has_unasked, module_name, unasked
 
 
 class Asked:
@@ -81,3 +81,12 @@ def test_slots_are_named_as_python_keeps_them() -> None:
     assert slots_of(Below) == ["three"]
     assert slots_of(Asked) == []
     assert attributes(Below()) == {"_Slots__two": 2, "three": 3}
+
+
+def test_the_module_that_a_class_is_from() -> None:
+    assert module_name(Asked) == module_name(Looked) == __name__ == module_name(of_meta())
+    assert module_name(int) == "builtins" and module_name(torch.Tensor) == "torch"
+    assert module_name(test_slots_are_named_as_python_keeps_them) == __name__
+    for other in (None, 3, property(lambda self: "a"), ["a"]):
+        assert module_name(type("Own", (), {"__module__": other})) == "", "a user put something else in its place"
+    assert module_name(3) == "" == module_name(None)
