@@ -246,6 +246,7 @@ BY_NAME: dict[str, set[str]] = {
     "runtime/tracer/ambient/catching.py": {"assert"},
     # About writes to memory, and not about how Blocks run.
     "runtime/autodiff/forward.py": {"update"},
+    "runtime/autodiff/node.py": {"update"},
     "runtime/calling/callee.py": {"update"},
     "runtime/ops/update.py": {"update"},
     "runtime/passes/fold_conv_bn.py": {"update"},

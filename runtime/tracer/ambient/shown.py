@@ -24,8 +24,9 @@ VIEWS: dict[type, str] = {
 
 _ITERATORS = (*contents.READING, *(
     one for one in vars(itertools).values() if isinstance(one, type) and hasattr(one, "__next__")
-), type(iter(OrderedDict())), type(iter(set())))  # fmt: skip
-_STEPS = 6
+), type(iter(OrderedDict())), type(iter(set())), type(iter(deque())), type(reversed(deque())),
+    *map(type, itertools.tee([])), itertools._tee_dataobject)  # type: ignore[attr-defined]  # fmt: skip
+_STEPS = 64
 
 
 def shows(value: Any) -> bool:
@@ -47,9 +48,12 @@ def like(value: Any, owner: Any) -> Any:
 def read_by(iterator: Any) -> list[Any]:
     """The lists, dicts, sets and deques that an iterator of Python's own goes on reading."""
     found: list[Any] = []
-    todo = [(iterator, 0)]
+    todo, seen = [(iterator, 0)], set()
     while todo:
         value, depth = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
         if isinstance(value, _ITERATORS) or (depth and type(value) is tuple) or shows(value):
             if depth < _STEPS:
                 todo += [(one, depth + 1) for one in gc.get_referents(value)]

@@ -42,7 +42,7 @@ from runtime.tracer.recording.raising import chain, must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, open_lists, open_values, structure
-from runtime.tracer.values.arguments import Arguments, flatten
+from runtime.tracer.values.arguments import Arguments, HoldsItself, flatten
 from runtime.tracer.values.open_generators import StandIn, require_alone
 
 trace_lock = threading.RLock()
@@ -215,7 +215,12 @@ def _trace_once(
         opened = open_values.enter(session, arguments)
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
     whole = session.call.known.whole
-    bound, built = arguments.rebuild(fakes, whole, opened)
+    try:
+        bound, built = arguments.rebuild(fakes, whole, opened)
+    except HoldsItself:
+        raise session.error(
+            "an argument is a tuple, or an object of a class of one or of a dict, that holds itself", code="D2S228",
+            hint="Let a list, a dict or a dataclass lead back to it.") from None
     open_values.require_no_whole(arguments, whole)
     for number, (container, path) in enumerate(built):
         session.objects.externals[id(container)] = (container, path)

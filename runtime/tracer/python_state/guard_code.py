@@ -126,7 +126,10 @@ class CheckWriter:
         if found is None:
             return f"{space}[{name!r}]"
         self._unhidden.setdefault(space, {})[name] = None
-        slot = next(slot for slot, value in module.__dict__.items() if value is found)
+        slots = [one for one in ("_parameters", "_buffers", "_modules") if one in module.__dict__]
+        slot = next(one for one in slots if module.__dict__[one] is found)
+        for before in slots[: slots.index(slot)]:  # in which Python looks first
+            self._unhidden.setdefault(self.local(f"{space}[{before!r}]"), {})[name] = None
         return f"{self.local(f'{space}[{slot!r}]')}[{name!r}]"
 
     def attribute(self, owner: str, name: str) -> str:
@@ -183,8 +186,9 @@ class CheckWriter:
             self.require(f"len({{{', '.join(f'id({one})' for one in self._apart.values())}}}) == {len(self._apart)}")
         for space, names in self._unhidden.items():
             self.require(f"{space}.keys().isdisjoint({tuple(names)!r})")
-        for cls, names in self._lacking.items():
-            self.require(f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})")
+        plainly = [f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})"
+                   for cls, names in self._lacking.items()]  # fmt: skip
+        self._lines[:0] = [f"if not ({one}): return None" for one in plainly]  # before the first attribute is read
         for condition in last:
             self.require(condition)
         body = "".join(f"        {line}\n" for line in self._lines) or "        pass\n"

@@ -70,6 +70,9 @@ class Arguments:
 
         ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
         ``opened``: what to put in the places of ``Arguments.opened``, if not these values.
+
+        Raises:
+            HoldsItself: What holds itself cannot be made before its items: a tuple, or a class of one or of a dict.
         """
         others = list(self.opened.values()) if opened is None else opened
         built: list[tuple[Any, KeyPath | None]] = []
@@ -87,7 +90,10 @@ class Arguments:
             if isinstance(value, Open):
                 return others[value.index]
             if isinstance(value, Again):
-                return built[value.number][0]
+                found = built[value.number][0]
+                if found is None:
+                    raise HoldsItself
+                return found
             if not isinstance(value, Container):
                 return value
             number = len(built)
@@ -142,6 +148,10 @@ class Arguments:
 
         for name, value in self.template.items():
             yield from look(value, (name,))
+
+
+class HoldsItself(Exception):
+    """An argument leads back to a tuple, or to an object of a class of one or of a dict, that it stands in."""
 
 
 BY_CONTENT: tuple[Any, ...] = (
@@ -247,7 +257,13 @@ def _empty(node: Container) -> Any:
         return node.original.copy()
     if node.kind is collections.defaultdict:
         return collections.defaultdict(node.original.default_factory)
+    if _is_record(node.kind):
+        return copy.copy(node.original)  # attributes that are no fields come along
     return None
+
+
+def _is_record(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, (dict, tuple))
 
 
 def _fill(node: Container, early: Any, items: list[Any]) -> Any:
@@ -257,15 +273,14 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
         if node.kind is list:
             early.extend(items)
         return early
+    if _is_record(node.kind):
+        for key, item in zip(node.keys, items):
+            object.__setattr__(early, key, item)
+        return early
     if early is not None:
         early.update(zip(node.keys, items))
         return early
-    if dataclasses.is_dataclass(node.kind) and not issubclass(node.kind, (dict, tuple)):
-        result = copy.copy(node.original)  # attributes that are no fields come along
-        for key, item in zip(node.keys, items):
-            object.__setattr__(result, key, item)
-        return result
     return structure.rebuild_fields(node.kind, node.keys, tuple(items))
 
 
-__all__ = ["Arguments", "Container", "Open", "flatten", "follow"]
+__all__ = ["Arguments", "Container", "HoldsItself", "Open", "flatten", "follow"]

@@ -32,6 +32,8 @@ def _appendleft(session: Session, target: Any, value: Any) -> None:
 
 
 def _extend(session: Session, target: Any, values: Any) -> None:
+    if _takes_nothing(target):
+        return
     if structure.growing(target) is not None:
         array.extend(session, target, values)
     else:  # but the values did
@@ -39,7 +41,13 @@ def _extend(session: Session, target: Any, values: Any) -> None:
     drop(session, target, first=True)
 
 
+def _takes_nothing(target: Any) -> bool:
+    return isinstance(target, deque) and target.maxlen == 0
+
+
 def _extendleft(session: Session, target: Any, values: Any) -> None:
+    if _takes_nothing(target):
+        return
     grown = structure.growing(values) is not None
     turned = array.slice_(session, values, slice(None, None, -1)) if grown else list(values)[::-1]
     array.store(session, target, array.concat(session, turned, list(target)))

@@ -482,7 +482,8 @@ def same_known(a: Any, b: Any) -> bool:
     if isinstance(a, Undefined) and isinstance(b, Undefined):
         return True
     if type(a) is frozenset and type(b) is frozenset:  # what sets hold
-        return all(map(is_plain, (*a, *b))) and {(type(i), i) for i in a} == {(type(i), i) for i in b}
+        return all(map(is_plain, (*a, *b))) and len(a) == len(b) and all(
+            any(same_plain(one, other) for other in b) for one in a)
     return is_plain(a) and is_plain(b) and same_plain(a, b)
 
 

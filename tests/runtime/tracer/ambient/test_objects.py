@@ -119,7 +119,7 @@ def test_an_abstract_class_cannot_be_made() -> None:
     (Record(), True), (Frozen(), False), (Plain(), False), (RecordDict(), False), (Record, False), (3, False),
     (Pair(1, 2), False), (dataclasses.make_dataclass("Made", ["a"])(1), True), (named(Record, "torch.x")(), False),
     (named(Record, "runtime.x")(), False), (named(Record, "torchvision")(), True),
-], ids=repr)  # fmt: skip
+], ids=lambda one: type(one).__name__)  # fmt: skip
 def test_records(value: Any, record: bool) -> None:
     assert objects.is_record(value) is record
 

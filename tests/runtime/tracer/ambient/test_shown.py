@@ -97,7 +97,6 @@ def test_what_an_iterator_goes_on_reading(kind: str, make: Callable[[], Any]) ->
         assert any(one is items for one in found)
 
 
-@pytest.mark.xfail(strict=True, reason="an iterator over a deque, and what tee gives, are not among Python's own here")
 @pytest.mark.parametrize("make", [
     lambda items: iter(deque(items)), lambda items: reversed(deque(items)), lambda items: itertools.tee(items)[0],
 ], ids=["deque", "deque reversed", "tee"])  # fmt: skip
@@ -138,7 +137,6 @@ def test_an_iterator_that_has_ended() -> None:
     assert read_by(going) == []
 
 
-@pytest.mark.xfail(strict=True, reason="it is followed six steps, and the items of zip and map are steps")
 def test_however_many_iterators_are_in_each_other() -> None:
     items = [1]
     assert any(one is items for one in read_by(enumerate(zip(enumerate(zip(items, items)), itertools.count()))))

@@ -129,7 +129,7 @@ def test_a_class_that_gives_what_was_there(known: Any, session: Session) -> None
     3, 0.5, "a", None, torch.float32, True, len, "".join and str.join, [].append and list.append, sys, torch, Box, int,
     of_the_module, Color.RED, ..., NotImplemented, torch.add, torch.nn.functional.relu, torch.ops.aten.add.Tensor,
     int.real,
-], ids=str)  # fmt: skip
+], ids=lambda one: getattr(one, "__name__", None) or str(one))  # fmt: skip
 def test_what_no_call_makes(value: Any, known: Any, session: Session) -> None:
     assert existed_before(session, value) is True
 

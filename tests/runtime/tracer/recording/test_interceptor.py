@@ -208,7 +208,7 @@ def test_the_cache_of_autocast_is_off(given: Any, made: Any) -> None:
     before = torch.is_autocast_cache_enabled()
     try:
         torch.set_autocast_cache_enabled(True)
-        made(lambda x: x * 2, given("x", 3))
-        assert not torch.is_autocast_cache_enabled()
+        seen = made(lambda x: (x * 2, torch.is_autocast_cache_enabled()), given("x", 3))[1]
+        assert not seen and torch.is_autocast_cache_enabled()
     finally:
         torch.set_autocast_cache_enabled(before)

@@ -86,7 +86,6 @@ def test_an_ordinary_deque_gets_what_grew(method: str, staging: Staging) -> None
 
 
 @pytest.mark.parametrize("method", ["extend", "extendleft"])
-@pytest.mark.xfail(strict=True, reason="Python lets a deque that takes nothing hold no stand-in")
 def test_a_deque_that_takes_nothing(method: str, staging: Staging) -> None:
     def told(do: Any, x: torch.Tensor, n: Any) -> Any:
         xs = deque([], 0)

@@ -223,7 +223,6 @@ def test_two_constants(pair: int) -> None:
     assert not structure.same_known(a, b) and not structure.same_known(b, a)
 
 
-@pytest.mark.xfail(strict=True, reason="items of sets are compared with ==, which takes 0.0 for -0.0")
 def test_two_zeros_in_sets() -> None:
     assert not structure.same_known(frozenset({0.0}), frozenset({-0.0}))
 
