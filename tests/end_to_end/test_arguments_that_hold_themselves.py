@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -74,7 +75,8 @@ def zeros(x: Any) -> Any:
 
 def test_zeros_of_both_signs_in_a_set() -> None:
     for x in (X, -X):
-        assert str(to_static(zeros)(x)) == str(zeros(x))
+        (found,), (expected,) = to_static(zeros)(x), zeros(x)
+        assert math.copysign(1.0, found) == math.copysign(1.0, expected)
 
 
 def takes_nothing(x: Any, n: Any) -> Any:

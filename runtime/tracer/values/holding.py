@@ -70,7 +70,7 @@ def leads_to_traced(value: Any) -> bool:
     return False
 
 
-_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType, type)
 
 
 def is_filled(cell: types.CellType) -> bool:

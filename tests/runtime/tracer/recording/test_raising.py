@@ -81,6 +81,7 @@ def test_raised_from_none(session: Session) -> None:
 def test_an_object_is_there_for_its_text(session: Session) -> None:
     """Its own methods are not run for that, and the next call has to find the same object."""
     thing, numbers = Thing(), {3}
+    session.objects.externals[id(thing)] = (thing, ("x",))  # the caller's
     raising.stage_raise(session, Problem(thing, held=numbers))
     op = session.program.block.ops[-1]
     (name, text), (held, shown) = op.attrs["objects"]["0"], op.attrs["objects"]["held"]

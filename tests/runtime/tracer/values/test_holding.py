@@ -115,7 +115,6 @@ def test_a_value_that_is_come_by(kind: str, staging: Staging) -> None:
         assert not leads_to_traced([hold(other)])
 
 
-@pytest.mark.xfail(strict=True, reason="the way through an object's class leads to too much of the process")
 def test_a_value_that_an_object_leads_to(staging: Staging) -> None:
     assert leads_to_traced(Thing([[staging.given("x")]]))
 
