@@ -18,7 +18,7 @@ from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from tests.runtime.tracer.control.staging import Staging
+from tests.runtime.tracer.control.staging import Staging, pytest_pyfunc_call
 
 Input = Callable[..., torch.Tensor]
 """``given(name, *sizes)``: a tensor of a Program's inputs; a size that is None is an open one."""
@@ -132,3 +132,6 @@ def staging(session: Session) -> Iterator[Staging]:
     made.enter()
     yield made
     made.leave()
+
+
+__all__ = ["pytest_pyfunc_call"]  # what pytest's own frames hold is put back by no attempt that a test makes
