@@ -294,6 +294,28 @@ def swaps_order(block):
     block._modules["first"] = block._modules.pop("first")
 
 
+def test_a_module_that_is_read_and_not_called_gets_another_class() -> None:
+    class Settings(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.part = 2.0, nn.Identity()
+
+    class Others(Settings):
+        scale = property(lambda self: 5.0)
+
+    settings = Settings()
+
+    def scaled_by(x):
+        return x * settings.scale if isinstance(settings.part, nn.Identity) else x
+
+    static = to_static(scaled_by)
+    for _ in range(TIMES):
+        static(X)
+    assert short(static)
+    settings.__class__ = Others
+    same(static(X), scaled_by(X))
+
+
 class Same(nn.Linear):
     """Equal to every other one."""
 

@@ -215,7 +215,8 @@ def too_deep(session: Session, f: types.FunctionType) -> BaseException:
         return session.error(
             f"{f.__name__}() calls itself as deep as a tensor decides, and raises what a try around its call catches",
             hint="Let it give a flag instead of raising, and test that after the call.", code="D2S270")
-    if all(one.scope is session.code.activations[-1].scope for one in session.code.activations[-ALIKE:]):
+    last = session.code.activations[-ALIKE:]
+    if last and all(one.scope is last[-1].scope for one in last):
         return session.error(
             f"{f.__name__}() and what it calls are inside each other more deeply than Python's recursion limit allows "
             f"({recursion_limit.most_calls()}), and no tensor ends that", hint="Write it as a loop.", code="D2S270")

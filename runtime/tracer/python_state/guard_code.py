@@ -121,6 +121,7 @@ class CheckWriter:
         found = found_in(module, name)
         if found is None and name not in module.__dict__:
             return None
+        self.of_class(module)
         space = self.local(f"{self.bind(module)}.__dict__")
         self._lacking.setdefault(type(module), {})[name] = None
         if found is None:
