@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
 from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
+from runtime.ops.raised_objects import Made
 
 
 def exception(emitter: Emitter, name: str) -> str:
@@ -74,7 +75,8 @@ def _held(emitter: Emitter, op: Operator, place: str, operand: object) -> str:
     name, text = found
     known: Mapping[str, object] = emitter.exceptions
     if name in known:
-        return emitter.bind(known[name], "o")
+        held = known[name]
+        return f"{emitter.bind(held, 'o')}.again()" if isinstance(held, Made) else emitter.bind(held, "o")
     described = str(operand)
     is_bytes = name.endswith(" builtins.bytes")  # some exceptions take nothing else
     return emitter.bind(ast.literal_eval(described) if is_bytes else Shown(text, described), "o")

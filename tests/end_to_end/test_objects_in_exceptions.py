@@ -76,6 +76,23 @@ def changed_after(x: Any) -> Any:
     return x * info.value
 
 
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def in_a_list(x: Any) -> Any:
+    raise Told([Info(1)])
+
+
+def in_a_tuple_on_a_path(x: Any) -> Any:
+    if x.sum() > 0:
+        raise Told((Info(1), Info((Info(2),))))
+    return x
+
+
 def shown(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if id(value) in inside:
         return "again"
@@ -95,11 +112,39 @@ def raised(function: Any) -> Any:
 
 @pytest.mark.parametrize("function", [
     straight, on_a_path, in_an_attribute, in_an_attribute_on_a_path, in_each_other, from_outside, changed_after,
+    in_a_list, in_a_tuple_on_a_path,
 ])  # fmt: skip
 def test_they_have_their_attributes(function: Any) -> None:
     static = to_static(function)
     for _ in range(3):
         assert raised(static) == raised(function)
+
+
+def test_each_raise_has_an_object_of_its_own() -> None:
+    static, found = to_static(on_a_path), []
+    for _ in range(2):
+        with pytest.raises(Told) as caught:
+            static(X)
+        found.append(caught.value.args[0])
+        caught.value.args[0].seen.append("changed by the handler")
+    assert found[0] is not found[1] and found[1].seen == [1, "changed by the handler"]
+
+
+def test_slots_come_along_and_more_than_attributes_is_refused() -> None:
+    class Held(dict):  # type: ignore[type-arg]
+        pass
+
+    def told(x: Any, kind: Any) -> Any:
+        value = kind(3) if kind is Slotted else kind(a=3)
+        if x.sum() > 0:
+            raise Told(value)
+        return x
+
+    with pytest.raises(Told) as caught:
+        to_static(lambda x: told(x, Slotted))(X)
+    assert caught.value.args[0].value == 3
+    with pytest.raises(TraceError, match="D2S228.*more than attributes"):
+        to_static(lambda x: told(x, Held))(X)
 
 
 def test_one_from_outside_is_that_one() -> None:

@@ -13,9 +13,10 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand
 from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
+from runtime.ops.raised_objects import Made, NoCopy
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
-from runtime.tracer.ambient.unasked import module_name, unasked
+from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.numbers.scalars import kind_of
@@ -56,9 +57,8 @@ def _holds_traced(error: BaseException) -> bool:
 
 def _holds_made(session: Session, error: BaseException) -> bool:
     """Whether it has an object that the trace made: at its end that would hold nothing any more."""
-    values = (*error.args, *vars(error).values())
-    return any(not _plain(one) and type(unasked(one, "__dict__")) is dict and not isinstance(one, type)
-               and ages.existed_before(session, one) is False for one in values)  # fmt: skip
+    values = [one for one in (*error.args, *vars(error).values()) if not _plain(one)]
+    return any(isinstance(_of_the_function(session, one), Made) for one in values)
 
 
 def stage_raise(session: Session, error: BaseException) -> None:
@@ -92,7 +92,7 @@ def _emit_raise(session: Session, error: BaseException) -> None:
     session.emit(
         "raise",
         [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
-        {**{key: _argument(session, value, key, objects) for key, value in vars(error).items()},
+        {**{key: _argument(session, value, key, objects) for key, value in list(vars(error).items())},
          **({} if error.__cause__ is None else _cause(session, error.__cause__))},
         attrs={
             "exception": _name(cls),
@@ -132,38 +132,29 @@ def _argument(session: Session, value: Any, place: str, objects: dict[str, Opera
         raise session.error(
             f"an exception is raised with a {type(value).__name__} that holds values which only a run knows",
             code="D2S228", hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.")
-    value = _as_it_is_now(session, value, {})
     name = f"object {len(session.exceptions.raised_types)} {type(value).__module__}.{type(value).__qualname__}"
-    session.exceptions.raised_types[name] = value
-    session.guards.pin(value)
+    session.exceptions.raised_types[name] = kept = _of_the_function(session, value)
+    if kept is value:
+        session.guards.pin(value)
     objects[place] = [name, _text(str, value)]
     return _text(repr, value)
 
 
-def _as_it_is_now(session: Session, value: Any, made: dict[int, Any]) -> Any:
-    """An object, and those in its attributes, with what they hold at the ``raise``: what the trace stored in objects
-    that it made is taken out of them at its end. Those from before, and those of C's classes, are what they are.
-    ``made``: what stands for objects that were met, by identity."""
-    if id(value) in made:
-        return made[id(value)]
-    if type(value) in (list, dict):
-        copy = made[id(value)] = type(value)()
-        if type(value) is list:
-            copy.extend(_as_it_is_now(session, item, made) for item in value)
-        else:
-            copy.update((key, _as_it_is_now(session, item, made)) for key, item in value.items())
-        return copy
-    space = unasked(value, "__dict__")
-    if type(space) is not dict or isinstance(value, (type, types.FunctionType, types.ModuleType)):
-        return value
-    if ages.existed_before(session, value) is not False:
-        return value
+def _of_the_function(session: Session, value: Any) -> Any:
+    """A value, or a `Made` where the function made something in it: what the trace stored in objects that it made is
+    taken out of them at its end.
+
+    Raises:
+        TraceError: D2S228, for an object of a class of C's.
+    """
     try:
-        copy = made[id(value)] = object.__new__(type(value))
-    except TypeError:  # a class of C's makes its own
-        return value
-    copy.__dict__.update((name, _as_it_is_now(session, item, made)) for name, item in space.items())
-    return copy
+        made = Made(value, lambda one: ages.existed_before(session, one) is False)
+    except NoCopy:
+        raise session.error(
+            f"an exception is raised with a {type(value).__name__} that the function makes, and which holds more "
+            "than attributes", code="D2S228",
+            hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.") from None
+    return made if made.is_new else value
 
 
 def _text(show: Callable[[Any], str], value: Any) -> str:
