@@ -28,7 +28,8 @@ def write_back(target: torch.Tensor, value: torch.Tensor, announced: bool = True
     if seen:
         target.copy_(value)
     else:
-        torch_internals.copy_unseen(target if announced else target.data, value)
+        hidden = not announced and not batches.is_wrapped(target)  # transforms let nobody ask for ``.data``
+        torch_internals.copy_unseen(target.data if hidden else target, value)
 
 
 def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
 
 import dy2static
 from dy2static import to_static
@@ -87,3 +88,14 @@ def test_a_counted_write_spoils_a_backward_as_in_eager() -> None:
         model(torch.ones(3))
         with pytest.raises(RuntimeError, match="modified by an inplace operation|overwritten|written"):
             first.backward()
+
+
+def test_statistics_of_an_ensemble_under_vmap() -> None:
+    models = [normed()[1].train() for _ in range(2)]
+    x, found = torch.randn(2, 5, 4), []
+    for base in (copy.deepcopy(models[0]), to_static(copy.deepcopy(models[0]))):
+        params, buffers = stack_module_state(copy.deepcopy(models))
+        result = vmap(lambda p, b, x, base=base: functional_call(base, (p, b), (x,)))(params, buffers, x)
+        found.append((result, *buffers.values()))
+    for got, wanted in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(got, wanted)
