@@ -482,9 +482,13 @@ def same_known(a: Any, b: Any) -> bool:
     if isinstance(a, Undefined) and isinstance(b, Undefined):
         return True
     if type(a) is frozenset and type(b) is frozenset:  # what sets hold
-        return all(map(is_plain, (*a, *b))) and len(a) == len(b) and all(
-            any(same_plain(one, other) for other in b) for one in a)
+        return all(map(is_plain, (*a, *b))) and set(map(_told_apart, a)) == set(map(_told_apart, b))
     return is_plain(a) and is_plain(b) and same_plain(a, b)
+
+
+def _told_apart(item: Any) -> tuple[Any, ...]:
+    """A plain value with its type, and of a zero or a nan its text, which says what ``==`` does not."""
+    return type(item), str(item) if item == 0 or item != item else item
 
 
 def has_traced(value: Any) -> bool:
