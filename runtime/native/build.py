@@ -29,7 +29,7 @@ import torch
 from runtime import torch_internals
 from runtime.native import cache
 from runtime.native.kernels import kernel_file
-from runtime.native.prelude import PRELUDE, math_functions, slots
+from runtime.native.prelude import BLAS, PRELUDE, math_functions, slots
 
 Callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
@@ -103,6 +103,9 @@ def _table() -> tuple[ctypes.Array[ctypes.c_void_p], bool]:
     vectors = platform.machine() in ("x86_64", "AMD64") and torch.backends.cpu.get_cpu_capability() in (
         "AVX2", "AVX512")  # fmt: skip
     for name in slots():
+        if name in BLAS and not _is_intel():
+            addresses.append(0)
+            continue
         found = None if library is None else getattr(library, name, None)
         addresses.append(0 if found is None else ctypes.cast(found, ctypes.c_void_p).value or 0)
         if found is None and name.startswith("Sleef"):
@@ -110,9 +113,9 @@ def _table() -> tuple[ctypes.Array[ctypes.c_void_p], bool]:
     return (ctypes.c_void_p * len(addresses))(*addresses), vectors
 
 
-def has_products() -> bool:
-    """Whether PyTorch's library gives matrix products."""
-    return bool(_table()[0][0] and _table()[0][1])
+def _is_intel() -> bool:
+    """Whether the processor is Intel's, where PyTorch's library for products is at its best."""
+    return "GenuineIntel" in _processor()
 
 
 @functools.cache
@@ -275,4 +278,4 @@ def _open(path: Path, table: ctypes.Array[ctypes.c_void_p], callback: ctypes._Fu
     return library
 
 
-__all__ = ["NO_COMPILER", "BuildError", "Built", "Callback", "available", "build", "compiler", "has_products"]
+__all__ = ["NO_COMPILER", "BuildError", "Built", "Callback", "available", "build", "compiler"]

@@ -1,128 +1,229 @@
-"""The C file that all libraries share: matrix products, and PyTorch's vector functions under the compiler's names."""
+"""The C file that all libraries share: matrix products, and PyTorch's vector functions under the compiler's names.
+
+A product goes over its columns in panels of two vectors. A panel's rows are copied side by side (packed), 512 at a
+time, unless they lie in rows anyway and are read once or twice; tiles of up to 12 rows of a are multiplied with it.
+Each element is summed in the order of k whatever was packed, so panels and tiles never change a result's bits. A few
+rows times a matrix that is turned are dot products, which read the matrix once, as it lies.
+"""
 
 from __future__ import annotations
 
-from runtime.native.elementary import OWN
-from runtime.native.prelude import FUNCTIONS, by_rows
+import re
 
-KERNELS = r"""
+from runtime.native.elementary import OWN
+from runtime.native.prelude import FUNCTIONS
+
+_HEAD = r"""
 #include <stdint.h>
 typedef int64_t i64;
 #ifdef __AVX512F__
 #define BYTES 64
+#define MOST 12 /* rows of a tile: MOST * 2 vectors of sums, 2 of b and one number of a fit into the registers */
 #else
 #define BYTES 32
+#define MOST 6
 #endif
+#define DEPTH 512 /* rows of a panel: it stays in the second cache */
 #define ALWAYS static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 8")
-#define KERNELS(T, S, GEMM_T) \
-typedef T v_##S __attribute__((vector_size(BYTES), aligned(sizeof(T)))); \
-typedef T w_##S __attribute__((vector_size(BYTES / 2), aligned(sizeof(T)))); \
-typedef T q_##S __attribute__((vector_size(BYTES / 4), aligned(sizeof(T)))); \
-enum { L_##S = BYTES / sizeof(T) }; \
-ALWAYS T sum_##S(v_##S v) { \
-    T t[L_##S]; *(v_##S *)t = v; w_##S w = *(w_##S *)t + *(w_##S *)(t + L_##S / 2); *(w_##S *)t = w; \
-    q_##S q = *(q_##S *)t + *(q_##S *)(t + L_##S / 4); T s = 0; \
-    UNROLL for (int l = 0; l < L_##S / 4; l++) s += q[l]; /* one for doubles in 32 bytes */ \
-    return s; \
-} \
-ALWAYS void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \
-    i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    v_##S acc[4][4]; \
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++) \
-        acc[r][w] = add ? *(v_##S *)(c + r * lc + w * L_##S) : (v_##S){0}; \
-    for (i64 p = 0; p < k; p++) \
-        UNROLL for (int w = 0; w < W; w++) { \
-            v_##S x = *(const v_##S *)(b + p * lb + w * L_##S); \
-            UNROLL for (int r = 0; r < R; r++) acc[r][w] += x * a[r * ra + p * ca]; \
-        } \
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++) \
-        *(v_##S *)(c + r * lc + w * L_##S) = acc[r][w]; \
-} \
-/* fewer columns than a vector has: b is copied to rows of whole vectors */ \
-static void rest_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    T wide[128 * L_##S], out[4 * L_##S]; \
-    for (i64 p = 0; p < k; p += 128, add = 1) { \
-        i64 depth = k - p < 128 ? k - p : 128; \
-        for (i64 s = 0; s < depth; s++) for (i64 q = 0; q < L_##S; q++) \
-            wide[s * L_##S + q] = q < n ? b[(p + s) * lb + q] : 0; \
-        for (i64 i = 0, rows; i < m; i += rows) { \
-            rows = m - i < 4 ? 1 : 4; \
-            for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < L_##S; q++) \
-                out[r * L_##S + q] = add && q < n ? c[(i + r) * lc + q] : 0; \
-            const T *from = a + i * ra + p * ca; \
-            if (rows == 4) tile_##S(4, 1, depth, from, ra, ca, wide, L_##S, out, L_##S, 1); \
-            else tile_##S(1, 1, depth, from, ra, ca, wide, L_##S, out, L_##S, 1); \
-            for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < n; q++) c[(i + r) * lc + q] = out[r * L_##S + q]; \
-        } \
-    } \
-} \
-static void rows_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    i64 j = 0; \
-    for (; j + 4 * L_##S <= n && m < 4; j += 4 * L_##S) \
-        for (i64 i = 0; i < m; i++) tile_##S(1, 4, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
-    for (; j + 3 * L_##S <= n; j += 3 * L_##S) { \
-        i64 i = 0; \
-        for (; i + 4 <= m; i += 4) tile_##S(4, 3, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
-        for (; i < m; i++) tile_##S(1, 3, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
-    } \
-    for (; j + L_##S <= n; j += L_##S) { \
-        i64 i = 0; \
-        for (; i + 4 <= m; i += 4) tile_##S(4, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
-        for (; i < m; i++) tile_##S(1, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
-    } \
-    if (j < n) rest_##S(m, n - j, k, a, ra, ca, b + j, lb, c + j, lc, add); \
-} \
-/* b, which is turned, as rows: to[p * n + j] = b[j * lb + p] */ \
-void turn_##S(i64 n, i64 k, const T *b, i64 lb, T *to) { \
-    for (i64 j = 0; j < n; j += 16) for (i64 p = 0; p < k; p += 16) { \
-        i64 je = j + 16 < n ? j + 16 : n, pe = p + 16 < k ? p + 16 : k; \
-        for (i64 s = p; s < pe; s++) for (i64 q = j; q < je; q++) to[s * n + q] = b[q * lb + s]; \
-    } \
-} \
-ALWAYS void dot_##S(const int C, i64 k, const T *a, const T *b, i64 lb, T *c, int add) { \
-    v_##S acc[4]; T last[4]; i64 p = 0; \
-    UNROLL for (int q = 0; q < C; q++) acc[q] = (v_##S){0}, last[q] = 0; \
-    for (; p + L_##S <= k; p += L_##S) UNROLL for (int q = 0; q < C; q++) \
-        acc[q] += *(const v_##S *)(a + p) * *(const v_##S *)(b + q * lb + p); \
-    for (; p < k; p++) UNROLL for (int q = 0; q < C; q++) last[q] += a[p] * b[q * lb + p]; \
-    UNROLL for (int q = 0; q < C; q++) { T s = sum_##S(acc[q]) + last[q]; c[q] = add ? c[q] + s : s; } \
-} \
-static void dots_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    for (i64 i = 0; i < m; i++) { \
-        i64 j = 0; \
-        for (; j + 4 <= n; j += 4) dot_##S(4, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add); \
-        for (; j < n; j++) dot_##S(1, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add); \
-    } \
-} \
-typedef void (*GEMM_T)(const char *, const char *, const int *, const int *, const int *, const T *, const T *, \
-    const int *, const T *, const int *, const T *, T *, const int *); \
-static GEMM_T blas_##S; \
-void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    if (m <= 0 || n <= 0) return; \
-    i64 ra = ta ? 1 : la, ca = ta ? la : 1, work = m * n * k; \
-    if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; } \
-    if (n == 1 && lc == 1 && (tb || lb == 1)) { /* a vector: the other way round */ \
-        if (ta) rows_##S(1, m, k, b, 0, 1, a, la, c, m, add); \
-        else dots_##S(1, m, k, b, 0, a, la, c, m, add); \
-        return; \
-    } \
-    if (!tb && (m == 1 || BY_ROWS)) { \
-        rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
-    if (tb && ca == 1 && m <= 2 && (m == 1 || work <= 400000)) { \
-        dots_##S(m, n, k, a, ra, b, lb, c, lc, add); return; } \
-    if (tb && work <= 40000 && n * k <= 4096) { \
-        T rows[4096]; \
-        turn_##S(n, k, b, lb, rows); \
-        rows_##S(m, n, k, a, ra, ca, rows, n, c, lc, add); return; \
-    } \
-    T one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc; \
-    blas_##S(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic); \
+#define UNROLL _Pragma("GCC unroll 16")
+"""
+
+_PRODUCTS = r"""
+typedef NUM v_x __attribute__((vector_size(BYTES), aligned(sizeof(NUM))));
+typedef NUM w_x __attribute__((vector_size(BYTES / 2), aligned(sizeof(NUM))));
+typedef NUM q_x __attribute__((vector_size(BYTES / 4), aligned(sizeof(NUM))));
+enum { L_x = BYTES / sizeof(NUM), PANEL_x = 2 * L_x };
+ALWAYS NUM sum_x(v_x v) {
+    NUM t[L_x]; *(v_x *)t = v; w_x w = *(w_x *)t + *(w_x *)(t + L_x / 2); *(w_x *)t = w;
+    q_x q = *(q_x *)t + *(q_x *)(t + L_x / 4); NUM s = 0;
+    UNROLL for (int l = 0; l < L_x / 4; l++) s += q[l]; /* one for doubles in 32 bytes */
+    return s;
 }
-KERNELS(float, f, sgemm_t)
-KERNELS(double, d, dgemm_t)
-""".replace("BY_ROWS", by_rows("m", "n", "k"))
-"""Small products are computed here, others by PyTorch's library."""
+/* R rows of c, W vectors wide: each element is summed in the order of k, whatever R, W and the panels are */
+ALWAYS void tile_x(const int R, const int W, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb,
+                   NUM *c, i64 lc, int add) {
+    v_x acc[MOST][4];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++)
+        acc[r][w] = add ? *(v_x *)(c + r * lc + w * L_x) : (v_x){0};
+    for (i64 p = 0; p < k; p++) {
+        v_x x[4];
+        UNROLL for (int w = 0; w < W; w++) x[w] = *(const v_x *)(b + p * lb + w * L_x);
+        UNROLL for (int r = 0; r < R; r++) {
+            NUM y = a[r * ra + p * ca];
+            UNROLL for (int w = 0; w < W; w++) acc[r][w] += x[w] * y;
+        }
+    }
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++)
+        *(v_x *)(c + r * lc + w * L_x) = acc[r][w];
+}
+#define TILE(R, W) static __attribute__((noinline)) void tile_##R##_##W##_x(i64 k, const NUM *a, i64 ra, i64 ca, \
+    const NUM *b, i64 lb, NUM *c, i64 lc, int add) { tile_x(R, W, k, a, ra, ca, b, lb, c, lc, add); }
+TILES
+#undef TILE
+typedef void (*tile_of_x)(i64, const NUM *, i64, i64, const NUM *, i64, NUM *, i64, int);
+static const tile_of_x wide_x[] = {WIDE}, narrow_x[] = {NARROW};
+/* all rows of one or two vectors of columns, in tiles of nearly the same height */
+static void strip_x(const tile_of_x *tiles, i64 m, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb,
+                    NUM *c, i64 lc, int add) {
+    i64 parts = (m + MOST - 1) / MOST, each = (m + parts - 1) / parts;
+    for (i64 i = 0, rows; i < m; i += rows) {
+        rows = m - i < each ? m - i : each;
+        tiles[rows - 1](k, a + i * ra, ra, ca, b, lb, c + i * lc, lc, add);
+    }
+}
+/* b, which is turned, as rows: to[p * n + j] = b[j * lb + p] */
+void turn_x(i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
+    for (i64 j = 0; j < n; j += 16) for (i64 p = 0; p < k; p += 16) {
+        i64 je = j + 16 < n ? j + 16 : n, pe = p + 16 < k ? p + 16 : k;
+        for (i64 s = p; s < pe; s++) for (i64 q = j; q < je; q++) to[s * n + q] = b[q * lb + s];
+    }
+}
+/* n columns of b side by side, the rest of each row of the panel zero */
+static void pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
+    i64 width = n <= L_x ? L_x : PANEL_x, j = 0;
+    if (!tb) {
+        for (i64 p = 0; p < k; p++) {
+            for (j = 0; j + L_x <= n; j += L_x) *(v_x *)(to + p * width + j) = *(const v_x *)(b + p * lb + j);
+            for (; j < n; j++) to[p * width + j] = b[p * lb + j];
+            for (; j < width; j++) to[p * width + j] = 0;
+        }
+        return;
+    }
+    for (; j + SQUARE <= n; j += SQUARE) {
+        i64 p = 0;
+        for (; p + SQUARE <= k; p += SQUARE) square_x(b + j * lb + p, lb, to + p * width + j, width);
+        for (; p < k; p++) for (i64 q = j; q < j + SQUARE; q++) to[p * width + q] = b[q * lb + p];
+    }
+    for (; j < n; j++) for (i64 p = 0; p < k; p++) to[p * width + j] = b[j * lb + p];
+    for (; j < width; j++) for (i64 p = 0; p < k; p++) to[p * width + j] = 0;
+}
+/* columns that do not fill their vectors: sums are held beside c */
+static void rest_x(const tile_of_x *tiles, i64 width, i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca,
+                   const NUM *panel, NUM *c, i64 lc, int add) {
+    NUM out[MOST * PANEL_x] __attribute__((aligned(64)));
+    i64 parts = (m + MOST - 1) / MOST, each = (m + parts - 1) / parts;
+    for (i64 i = 0, rows; i < m; i += rows) {
+        rows = m - i < each ? m - i : each;
+        for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < width; q++)
+            out[r * width + q] = add && q < n ? c[(i + r) * lc + q] : 0;
+        tiles[rows - 1](k, a + i * ra, ra, ca, panel, width, out, width, 1);
+        for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < n; q++) c[(i + r) * lc + q] = out[r * width + q];
+    }
+}
+/* a times up to two vectors of columns of b */
+static void columns_x(int tb, i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb, NUM *c, i64 lc,
+                      int add) {
+    NUM panel[DEPTH * PANEL_x] __attribute__((aligned(64)));
+    const tile_of_x *tiles = n <= L_x ? narrow_x : wide_x;
+    i64 width = n <= L_x ? L_x : PANEL_x;
+    if (!tb && n == width && m <= 2 * MOST) { strip_x(tiles, m, k, a, ra, ca, b, lb, c, lc, add); return; }
+    for (i64 p = 0; p < k; p += DEPTH, add = 1) {
+        i64 depth = k - p < DEPTH ? k - p : DEPTH;
+        pack_x(tb, n, depth, tb ? b + p : b + p * lb, lb, panel);
+        if (n == width) strip_x(tiles, m, depth, a + p * ca, ra, ca, panel, width, c, lc, add);
+        else rest_x(tiles, width, m, n, depth, a + p * ca, ra, ca, panel, c, lc, add);
+    }
+}
+ALWAYS void dot_x(const int C, i64 k, const NUM *a, const NUM *b, i64 lb, NUM *c, int add) {
+    v_x acc[4]; NUM last[4]; i64 p = 0;
+    UNROLL for (int q = 0; q < C; q++) acc[q] = (v_x){0}, last[q] = 0;
+    for (; p + L_x <= k; p += L_x) UNROLL for (int q = 0; q < C; q++)
+        acc[q] += *(const v_x *)(a + p) * *(const v_x *)(b + q * lb + p);
+    for (; p < k; p++) UNROLL for (int q = 0; q < C; q++) last[q] += a[p] * b[q * lb + p];
+    UNROLL for (int q = 0; q < C; q++) { NUM s = sum_x(acc[q]) + last[q]; c[q] = add ? c[q] + s : s; }
+}
+static void dots_x(i64 m, i64 n, i64 k, const NUM *a, i64 ra, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
+    for (i64 i = 0; i < m; i++) {
+        i64 j = 0;
+        for (; j + 4 <= n; j += 4) dot_x(4, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add);
+        for (; j < n; j++) dot_x(1, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add);
+    }
+}
+/* one row times b, which lies in rows */
+static void row_x(i64 n, i64 k, const NUM *a, i64 ca, const NUM *b, i64 lb, NUM *c, int add) {
+    i64 j = 0;
+    for (; j + 4 * L_x <= n; j += 4 * L_x) tile_1_4_x(k, a, 0, ca, b + j, lb, c + j, 0, add);
+    for (; j + L_x <= n; j += L_x) tile_1_1_x(k, a, 0, ca, b + j, lb, c + j, 0, add);
+    if (j < n) columns_x(0, 1, n - j, k, a, 0, ca, b + j, lb, c + j, 0, add);
+}
+typedef void (*blas_of_x)(const char *, const char *, const int *, const int *, const int *, const NUM *, const NUM *,
+    const int *, const NUM *, const int *, const NUM *, NUM *, const int *);
+static blas_of_x blas_x;
+void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
+    if (m <= 0 || n <= 0) return;
+    i64 ra = ta ? 1 : la, ca = ta ? la : 1;
+    if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; }
+    if (n == 1 && lc == 1 && (tb || lb == 1)) { /* a vector: the other way round */
+        if (ta) row_x(m, k, b, 1, a, la, c, add);
+        else dots_x(1, m, k, b, 0, a, la, c, m, add);
+        return;
+    }
+    if (!tb && m == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
+    if (tb && ca == 1 && m <= 5) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
+    if (blas_x && m >= 64 && n >= 64 && k >= 64) {
+        NUM one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc;
+        blas_x(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic);
+        return;
+    }
+    for (i64 j = 0; j < n; j += PANEL_x)
+        columns_x(tb, m, n - j < PANEL_x ? n - j : PANEL_x, k, a, ra, ca, tb ? b + j * lb : b + j, lb, c + j, lc, add);
+}
+"""
+_SQUARES = r"""
+#ifdef __AVX2__
+#include <immintrin.h>
+ALWAYS void square_f(const float *b, i64 lb, float *to, i64 width) {
+    __m256 r[8], s[8];
+    UNROLL for (int i = 0; i < 8; i++) r[i] = _mm256_loadu_ps(b + i * lb);
+    UNROLL for (int i = 0; i < 8; i += 2)
+        s[i] = _mm256_unpacklo_ps(r[i], r[i + 1]), s[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    UNROLL for (int i = 0; i < 8; i += 4) {
+        r[i] = _mm256_shuffle_ps(s[i], s[i + 2], 0x44), r[i + 1] = _mm256_shuffle_ps(s[i], s[i + 2], 0xee);
+        r[i + 2] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0x44), r[i + 3] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0xee);
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        _mm256_storeu_ps(to + i * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+        _mm256_storeu_ps(to + (i + 4) * width, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+    }
+}
+ALWAYS void square_d(const double *b, i64 lb, double *to, i64 width) {
+    __m256d r[4], s[4];
+    UNROLL for (int i = 0; i < 4; i++) r[i] = _mm256_loadu_pd(b + i * lb);
+    UNROLL for (int i = 0; i < 4; i += 2)
+        s[i] = _mm256_unpacklo_pd(r[i], r[i + 1]), s[i + 1] = _mm256_unpackhi_pd(r[i], r[i + 1]);
+    UNROLL for (int i = 0; i < 2; i++) {
+        _mm256_storeu_pd(to + i * width, _mm256_permute2f128_pd(s[i], s[i + 2], 0x20));
+        _mm256_storeu_pd(to + (i + 2) * width, _mm256_permute2f128_pd(s[i], s[i + 2], 0x31));
+    }
+}
+#else
+ALWAYS void square_f(const float *b, i64 lb, float *to, i64 width) {
+    for (i64 i = 0; i < 8; i++) for (i64 j = 0; j < 8; j++) to[j * width + i] = b[i * lb + j];
+}
+ALWAYS void square_d(const double *b, i64 lb, double *to, i64 width) {
+    for (i64 i = 0; i < 4; i++) for (i64 j = 0; j < 4; j++) to[j * width + i] = b[i * lb + j];
+}
+#endif
+"""
+
+
+def _products(number: str, letter: str, square: int) -> str:
+    """The products of one type of elements."""
+    low, high = range(1, 7), range(7, 13)
+
+    def rows(text: str) -> str:
+        both = (" ".join(text.format(r) for r in part) for part in (low, high))
+        return "\n#ifdef __AVX512F__\n".join(both) + "\n#endif\n"
+
+    text = _PRODUCTS.replace("TILES", rows("TILE({0}, 1) TILE({0}, 2)") + "TILE(1, 4)")
+    for name, width in (("WIDE", 2), ("NARROW", 1)):
+        text = text.replace(f"{{{name}}}", "{" + rows(f"tile_{{0}}_{width}_x,") + "}")
+    text = re.sub(r"_x\b", f"_{letter}", text.replace("##_x", f"##_{letter}"))
+    return text.replace("NUM", number).replace("SQUARE", str(square))
+
+
+KERNELS = _HEAD + _SQUARES + _products("float", "f", 8) + _products("double", "d", 4)
+"""Matrix products: in panels of two vectors of columns, packed where that pays, times tiles of rows."""
 
 
 def kernel_file(vectors: bool) -> str:

@@ -238,16 +238,12 @@ FUNCTIONS = {
 """Functions of one number that the generated C calls, and the vector functions in PyTorch's library that ATen uses."""
 
 
-def by_rows(m: int | str, n: int | str, k: int | str) -> str:
-    """C for whether a product whose right side lies in rows is computed by a kernel of ours, and not by PyTorch's
-    library, which arranges both sides anew in any case."""
-    size, work = f"(i64){k} * {n}", f"(i64){m} * {n} * {k}"
-    return f"({work} <= 40000 || ({m} <= 4 && {size} <= 65536) || ({size} <= 6144 && {work} <= 1000000))"
+BLAS = ("sgemm_", "dgemm_")
 
 
 def slots() -> list[str]:
     """The names of the functions that a library is bound to, in the order of its table."""
-    names = ["sgemm_", "dgemm_"]
+    names = [*BLAS]
     for single, double in FUNCTIONS.values():
         names += [f"Sleef_{single.format(8)}", f"Sleef_{double.format(4)}"]
     for single, double in FUNCTIONS.values():

@@ -1,4 +1,4 @@
-"""Products: kernels of ours for small ones, PyTorch's own sgemm and dgemm for the others.
+"""Products: kernels of ours; on Intel's processors PyTorch's own sgemm and dgemm for big ones.
 
     aten.mm.default(%a, %b)      ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0)
 """
@@ -14,11 +14,10 @@ from runtime.native import chunks
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS
-from runtime.native.prelude import by_rows
 from runtime.native.values import Expr, Tensor, Unsupported, identity
 
-LARGEST = 1 << 16
-"""Elements of the largest matrix that a kernel of ours takes as it lies, unless one row is multiplied with it."""
+LARGEST = 1 << 19
+"""Elements of the largest matrix of which a loop keeps a transposed copy."""
 
 
 def _fit(low: Lowering, a: Expr, b: Expr) -> None:
@@ -54,12 +53,12 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
         return (f"gemm_{kind}({int(left_turned)}, {int(turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {data}, "
                 f"{step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
 
-    kept = _kept(low, b) if right_turned and _may_gain(m, n, k) else None
+    kept = _kept(low, b) if right_turned and m != 1 else None
     if kept is None:
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:
         memory, uses = kept
-        with w.block(f"if (!{memory} && {m} > 1 && {by_rows(m, n, k)} && {uses}++ >= 2)"):
+        with w.block(f"if (!{memory} && {m} > 1 && {k} * {n} <= {LARGEST} && {uses}++ >= 2)"):
             w.line(f"if (!({memory} = d2s_new(c, {k} * {n} * {a.dtype.itemsize}))) goto bail;")
             w.line(f"turn_{kind}({n}, {k}, p{right.n}, {right_step}, ({a.ctype} *){memory}->data);")
         w.line(f"if ({memory}) {call(False, f'({a.ctype} *){memory}->data', n)}")
@@ -72,7 +71,7 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
 def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
     """The memory for a transposed copy of a matrix that no iteration changes, and what counts its uses; else None.
 
-    Small products with rows that lie side by side are twice as fast. The copy is made in the third iteration.
+    Rows that lie side by side need not be packed for each product. The copy is made in the third iteration.
     """
     whole = t.origin
     loop = None if whole is None or t.dtype not in FLOATS else low.unchanging(whole)
@@ -85,13 +84,6 @@ def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
         low.w.declare("i64", f"u{name}")
         loop.kept.append(name)
     return name, f"u{name}"
-
-
-def _may_gain(m: Expr, n: Expr, k: Expr) -> bool:
-    """Whether rows that lie side by side may be of use, ``by_rows``."""
-    if isinstance(n, int) and isinstance(k, int) and n * k > LARGEST:
-        return False
-    return m != 1
 
 
 def _operands(low: Lowering, *operands: object) -> list[Tensor]:
