@@ -52,13 +52,14 @@ class Dispatch:
 
     # -- the ways ------------------------------------------------------------------------------------------------
 
-    def shortcut(self, taken: Shortcut, tensors: Any, args: tuple[Any, ...]) -> Any:
+    def shortcut(self, taken: Shortcut, tensors: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call that a shortcut's check has let through; ``tensors``: what the check gave."""
         found = taken.found
+        given = (*args, *kwargs.values()) if kwargs else args
         if self._whole and not found.open:
-            return taken.run(args, tensors)
-        run = functools.partial(taken.run, args, tensors)
-        return self._run_open(found, run, args, {}) if self._whole else self._run(found, run, args, {})
+            return taken.run(given, tensors)
+        run = functools.partial(taken.run, given, tensors)
+        return self._run_open(found, run, args, kwargs) if self._whole else self._run(found, run, args, kwargs)
 
     def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, the long way."""
@@ -88,7 +89,7 @@ class Dispatch:
                 arguments, dynamic = self._prepared(args, kwargs)
             found = self.cache.get(subject.key(arguments), arguments, dynamic, self.trace, may_open=True)
         found.found += 1
-        shorter = None if kwargs else self._shortened(found, args, arguments)
+        shorter = self._shortened(found, args, kwargs, arguments)
         run = functools.partial(found.call, arguments)
         result = self._run_open(found, run, args, kwargs) if found.open else run()
         self._use(shorter)
@@ -107,7 +108,7 @@ class Dispatch:
         found = self.cache.find(key, arguments)
         if found is not None:
             found.found += 1
-            shorter = None if kwargs else self._shortened(found, args, arguments)
+            shorter = self._shortened(found, args, kwargs, arguments)
             result = self._run(found, functools.partial(found.call, arguments), args, kwargs)
             self._use(None if fallback.refused(key) else shorter)
             return result
@@ -220,26 +221,32 @@ class Dispatch:
         self.cache.close(found)
         self.shortcuts = tuple(one for one in self.shortcuts if one.found is not found)
 
-    def _shortened(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> Shortcut | None:
+    def _shortened(self, found: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any],
+                   arguments: Arguments) -> Shortcut | None:  # fmt: skip
         """What makes the next call like this one quicker, if it can be told apart quickly.
 
         To be asked before the call runs: it may change what it is told by (``self.h = None``).
         """
-        if found.found not in MADE_AT or not self._may_shorten or not self._implies_specs(found, args, arguments):
+        form = len(args), tuple(kwargs)
+        found.forms[form] += 1
+        if found.forms[form] not in MADE_AT or not self._may_shorten:
+            return None
+        if not self._implies_specs(found, args, kwargs, arguments):
             return None
         with faults.guarded():
-            return make_shortcut(found, self._subject.signature, args, arguments)
+            return make_shortcut(found, self._subject.signature, args, kwargs, arguments)
 
     def _use(self, shorter: Shortcut | None) -> None:
         if shorter is not None:
             self.shortcuts = front(self.shortcuts, shorter)
 
-    def _implies_specs(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> bool:
+    def _implies_specs(self, found: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any],
+                       arguments: Arguments) -> bool:  # fmt: skip
         """Whether all calls that a Program fits fit the InputSpecs, which ask for nothing else."""
         specs = self._subject.specs()
         if specs is None:
             return True
-        by_tensor = {id(tensor): spec for tensor, spec in specs.check(self._subject.signature.bind(args, {}))}
+        by_tensor = {id(tensor): spec for tensor, spec in specs.check(self._subject.signature.bind(args, kwargs))}
         for tensor, sizes in zip(arguments.tensors, found.sizes):
             spec = by_tensor.get(id(tensor))
             if spec is not None and (spec.stop_gradient or any(

@@ -1,14 +1,17 @@
 """The short way from a call to its Program: one generated check on the arguments as they come, then the run.
 
 Made for a Program that has been found several times the long way (key, sizes, guards), for calls with tensors and plain
-values in their places. It holds only where the long way would find the same Program; what it refuses goes the long way.
+values, by place or by name. It holds only where the long way would find the same Program; what it refuses goes the long
+way.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,7 +22,6 @@ from dy2static.signature import Signature
 from dy2static.specialization import PASSED, Specialization, layout_key
 from runtime import torch_internals
 from runtime.calling import build_tree
-from runtime.ir.template import TensorSlot
 from runtime.ir.tree import Leaf
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Traced
@@ -31,50 +33,89 @@ from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.tracer.values.open_values import numbers_of
 
 MADE_AT = (3, 24, 192)
-"""How often a Program is found the long way until a shortcut is made, and made anew if it does not help."""
+"""How often a Program is found the long way by calls of one form until a shortcut is made, and made anew if it does not
+help."""
 KEPT = 4
+_PACKS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 Run = Callable[[tuple[Any, ...], "tuple[torch.Tensor, ...]"], Any]
 
 
 class Shortcut:
-    """For calls with ``count`` arguments: ``check(*args)`` gives the Program's inputs and parameters, or None."""
+    """For calls with so many arguments by place and these by name: ``check(*values)`` gives the Program's inputs and
+    parameters, or None; ``run`` gets the values, too."""
 
-    __slots__ = ("check", "count", "found", "run")
+    __slots__ = ("check", "count", "found", "names", "run")
 
-    def __init__(self, count: int, check: Check, run: Run, found: Specialization) -> None:
+    def __init__(self, count: int, names: tuple[str, ...], check: Check, run: Run, found: Specialization) -> None:
         self.count = count
+        self.names = names
         self.check = check
         self.run = run
         self.found = found
 
 
-def make(found: Specialization, signature: Signature, args: Sequence[Any], arguments: Arguments) -> Shortcut | None:
-    """The shortcut for calls like ``args``, which ``found`` has just answered; None if they are not simple enough."""
-    names, values = list(arguments.template), list(arguments.template.values())
-    if len(args) > len(values) or not signature.is_plain:
+@dataclass(frozen=True)
+class Form:
+    """How a call gives its arguments: so many by place, these by name. paths: where each value ends up, as open values
+    are called; whole: whether no parameter is left to its default."""
+
+    count: int
+    names: tuple[str, ...]
+    paths: tuple[tuple[Any, ...], ...]
+    whole: bool
+
+
+def form_of(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> Form | None:
+    """The form of a call that Python has bound; None if the function is no plain Python function."""
+    if not signature.is_function:
         return None
-    if not all(isinstance(value, TensorSlot) or is_plain(value) for value in values):
+    kinds = {kind: [one.name for one in signature.parameters if one.kind is kind] for kind in inspect._ParameterKind}
+    by_place = [*kinds[inspect.Parameter.POSITIONAL_ONLY], *kinds[inspect.Parameter.POSITIONAL_OR_KEYWORD]]
+    by_name = {*kinds[inspect.Parameter.POSITIONAL_OR_KEYWORD], *kinds[inspect.Parameter.KEYWORD_ONLY]}
+    rest, others = (kinds[kind] for kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD))
+    paths: list[tuple[Any, ...]] = [(name,) for name in by_place[: len(args)]]
+    paths += [(rest[0], index) for index in range(len(args) - len(by_place))] if rest else []
+    paths += [(name,) if name in by_name else (others[0], name) for name in kwargs]
+    given = {path[0] for path in paths}
+    whole = all(name in given for name in (*by_place, *by_name))
+    return Form(len(args), tuple(kwargs), tuple(paths), whole)
+
+
+def make(found: Specialization, signature: Signature, args: Sequence[Any], kwargs: dict[str, Any],
+         arguments: Arguments) -> Shortcut | None:  # fmt: skip
+    """The shortcut for calls like this one, which ``found`` has just answered; None if they are not simple enough."""
+    form = form_of(signature, args, kwargs)
+    if form is None or found.traced.whole:
         return None
-    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
-    if list(map(id, tensors)) != list(map(id, arguments.tensors)):  # one in two places, or a default
+    given = [*args, *kwargs.values()]
+    if not all(isinstance(one, torch.Tensor) or is_plain(one) for one in given):
         return None
-    writer = CheckWriter([f"x{index}" for index in range(len(args))])
+    names = {path[0] for path in form.paths}
+    packed = {one.name for one in signature.parameters if one.kind in _PACKS}
+    if not all(is_plain(value) for name, value in arguments.template.items() if name not in names | packed):
+        return None  # a default that can be changed
+    tensors = [one for one in given if isinstance(one, torch.Tensor)]
+    if sorted(map(id, tensors)) != sorted(map(id, arguments.tensors)):  # one in two places, or a default
+        return None
+    numbers = {id(tensor): number for number, tensor in enumerate(arguments.tensors)}
+    writer = CheckWriter([f"x{index}" for index in range(len(given))])
     tests = torch_internals.state_tests()
     if tests is None:
         return None
     writer.require(f"{writer.bind(settings.is_enabled)}() and {writer.bind(state.active)}() is None")
-    for function, given, value in tests:
-        writer.require(f"{writer.bind(function)}({', '.join(map(repr, given))}) is {writer.bind(value)}")
-    if len(args) < len(values):
+    for function, asked, answer in tests:
+        writer.require(f"{writer.bind(function)}({', '.join(map(repr, asked))}) is {writer.bind(answer)}")
+    if not form.whole:
         for name in ("__defaults__", "__kwdefaults__"):
             now = getattr(signature.function, name)
             writer.require(f"{writer.bind(signature.function)}.{name} is {writer.bind(now)}")
-    inputs = []
-    for index, value in enumerate(values[: len(args)]):
-        if isinstance(value, TensorSlot):
-            inputs.append(writer.tensor(f"x{index}", arguments.tensors[value.index], found.sizes[value.index]))
-        elif ((names[index],), type(value)) in found.open:
+    inputs = [""] * len(arguments.tensors)
+    for index, (path, value) in enumerate(zip(form.paths, given)):
+        if isinstance(value, torch.Tensor):
+            number = numbers[id(value)]
+            inputs[number] = writer.tensor(f"x{index}", value, found.sizes[number])
+        elif (path, type(value)) in found.open:
             writer.require(f"{writer.bind(open_values.stays_open)}(x{index}, {writer.bind(type(value))})")
         else:
             writer.like(f"x{index}", value)
@@ -88,7 +129,8 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
     if check is None:
         return None
     exact = all(None not in sizes for sizes in found.sizes)
-    return Shortcut(len(args), check, _run(found, signature, arguments, exact), found)
+    run = _run(found, signature, form, arguments, exact)
+    return Shortcut(form.count, form.names, check, run, found)
 
 
 def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], arguments: Arguments) -> list[str]:
@@ -131,26 +173,27 @@ def _apart(writer: CheckWriter, tensors: dict[str, torch.Tensor]) -> str:
     return f"len({{{', '.join(asked.values())}}}) == {len(asked)}" if len(asked) > 1 else "True"
 
 
-def _run(found: Specialization, signature: Signature, arguments: Arguments, exact: bool) -> Run:
+def _run(found: Specialization, signature: Signature, form: Form, arguments: Arguments, exact: bool) -> Run:
     """What runs the Program, decided once: how gradients are computed, and how the result is built."""
     count = len(arguments.tensors)
     ready = found.ready
     assert ready is not None
     direct = ready.only_results and exact
     if direct and found.open:
-        return _run_with_numbers(found, arguments)
+        return _run_with_numbers(found, form, arguments)
     if not direct:
-        def whole(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
-            return ready.call(found.opened(flatten(signature.bind(args, {}))), list(tensors[count:]))
+        def whole(values: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+            bound = signature.bind(values[: form.count], dict(zip(form.names, values[form.count :])))
+            return ready.call(found.opened(flatten(bound)), list(tensors[count:]))
 
         return whole
     execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)
     build = _builder(found.traced)
     if not found.traced.program.writes:
-        return lambda args, tensors: build(execute(tensors))
+        return lambda _, tensors: build(execute(tensors))
     put = ready.callee.put
 
-    def run(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+    def run(_: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
         values = execute(tensors)
         put(tensors, values)
         return build(values)
@@ -158,22 +201,22 @@ def _run(found: Specialization, signature: Signature, arguments: Arguments, exac
     return run
 
 
-def _run_with_numbers(found: Specialization, arguments: Arguments) -> Run:
+def _run_with_numbers(found: Specialization, form: Form, arguments: Arguments) -> Run:
     """The same for a Program with open values: its inputs are the tensors, then the numbers among them."""
     count = len(arguments.tensors)
-    names, values = list(arguments.template), list(arguments.template.values())
-    places = [index for index, name in enumerate(names) if ((name,), type(values[index])) in found.open]
+    where = {path: index for index, path in enumerate(form.paths)}
+    open_ = [(where.get(path), value) for path, value in found.opened(arguments).opened.items()]
     ready, passed = found.ready, found.passed
     assert ready is not None
-    example = [*arguments.tensors, *numbers_of([values[index] for index in places])]
+    example = [*arguments.tensors, *numbers_of([value for _, value in open_])]
     execute = ready.runner.settled([*example, *found.traced.parameters()], len(example))
     build, put = _builder(found.traced), ready.callee.put
 
-    def run(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
-        given = [args[index] if index < len(args) else values[index] for index in places]
+    def run(given: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+        now = [value if index is None else given[index] for index, value in open_]
         if len(passed) < PASSED:
-            found.note(given)
-        every = (*tensors[:count], *numbers_of(given), *tensors[count:])
+            found.note(now)
+        every = (*tensors[:count], *numbers_of(now), *tensors[count:])
         values = execute(every)
         put(every, values)
         return build(values)
@@ -191,8 +234,9 @@ def _builder(traced: Traced) -> Callable[[list[Any]], Any]:
 
 
 def front(shortcuts: tuple[Shortcut, ...], made: Shortcut) -> tuple[Shortcut, ...]:
-    """The shortcuts with a new one first, and without an older one to the same Program."""
-    others = (one for one in shortcuts if one.found is not made.found)
+    """The shortcuts with a new one first, and without an older one for calls of the same form to the same Program."""
+    others = (one for one in shortcuts
+              if one.found is not made.found or (one.count, one.names) != (made.count, made.names))  # fmt: skip
     return (made, *itertools.islice(others, KEPT - 1))
 
 

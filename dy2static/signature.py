@@ -28,9 +28,7 @@ class Signature:
         self.parameters = parameters
         self.python = full.replace(parameters=parameters)
         self.names = [parameter.name for parameter in parameters]
-        kinds = {parameter.kind for parameter in parameters}
-        self.is_plain = isinstance(function, FunctionType) and kinds <= {*_POSITIONAL, inspect.Parameter.KEYWORD_ONLY}
-        """Whether positional arguments are those parameters in their order."""
+        self.is_function = isinstance(function, FunctionType)
         self._stub = _stub_of(function, full) if isinstance(function, FunctionType) else None
 
     @acts_for_user

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,7 @@ from runtime.tracer.boundary.tracing import Traced, live_tensor
 from runtime.tracer.memory.hung import same
 from runtime.tracer.memory.inputs import LiveParameter, looks
 from runtime.tracer.python_state.facts import can_be_fact
-from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guard_code import Check, CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import open_lists, open_values
@@ -31,6 +32,8 @@ from runtime.tracer.values.inside import leads_to, shows_containers
 from runtime.tracer.values.open_values import Which
 
 Sizes = tuple[int | None, ...]
+GENERATED_AT = (8, 64)
+"""After how many calls, each of which asked every guard by itself, one function for all of them is written."""
 PASSED = 64
 """So many open values of calls are remembered: who saves the function saves these."""
 
@@ -72,6 +75,8 @@ class Specialization:
     last_used: int = 0
     found: int = 0
     """How often a call came to it the long way."""
+    forms: Counter[tuple[int, tuple[str, ...]]] = field(default_factory=Counter)
+    """The same for each number of arguments by place, and the names of the others."""
     ready: LiveCallee | None = None
     """Set once it is known that the Program answers the call that it was traced for."""
     tried: bool = False
@@ -143,6 +148,8 @@ class Specialization:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]
         exact = all(None not in sizes for sizes in self.sizes) and None not in self.layouts
         self._exact = list(zip(self.sizes, self.layouts)) if exact else None
+        self._held = 0
+        self._generated: Check | None = None
         self._outside = [guard for guard in self.traced.guards if shows_containers(guard.value)]
         self._nothing_else = not self.reads and not self.assumes and not (
             self.traced.leaves or self.traced.asked
@@ -157,15 +164,29 @@ class Specialization:
         for tensor, (sizes, strides) in zip(arguments.tensors, self._exact):
             if tensor.shape != sizes or tensor.stride() != strides:
                 return False
+        if not self._facts_hold():
+            return False
+        return self._nothing_else or not (
+            self._leaf_changed(arguments) or self._parameters_changed(arguments) or self._assumption_broken(arguments)
+        )
+
+    def _facts_hold(self) -> bool:
+        """Whether all guards hold; by one generated function once they did often."""
+        if self._generated is not None and self._generated() is not None:
+            return True
         try:
             for read, test in self._checks:
                 if not test(read()):
                     return False
         except READ_ERRORS:
             return False
-        return self._nothing_else or not (
-            self._leaf_changed(arguments) or self._parameters_changed(arguments) or self._assumption_broken(arguments)
-        )
+        self._held += 1
+        if self._held in GENERATED_AT:
+            writer = CheckWriter(())
+            for guard in self.traced.guards:
+                writer.guard(guard)
+            self._generated = writer.finish()
+        return True
 
     def mismatch(self, arguments: Arguments) -> str | None:
         """Why the Program does not fit a call whose key is the same; None if it fits."""
@@ -175,9 +196,10 @@ class Specialization:
                     return f"argument '{label}' has size {size} in dimension {dim}, not {fixed}"
             if layout_key(tensor, sizes) != layout:
                 return f"argument '{label}' has other strides"
-        for guard in self.traced.guards:
-            if not guard.holds():
-                return f"{guard.description} has changed"
+        if not self._facts_hold():
+            for guard in self.traced.guards:
+                if not guard.holds():
+                    return f"{guard.description} has changed"
         if arguments.containers and self._reached_otherwise(arguments):
             return "a container among the arguments is, or was, the same one as another that the function reads"
         changed = self._leaf_changed(arguments) or self._parameters_changed(arguments)

@@ -180,12 +180,11 @@ class StaticFunction:
         __tracebackhide__ = True
         dispatch = self._dispatch
         shortcut = tensors = None
-        if not kwargs:
-            for shortcut in dispatch.shortcuts:
-                if shortcut.count == len(args):
-                    tensors = shortcut.check(*args)
-                    if tensors is not None:
-                        break
+        for shortcut in dispatch.shortcuts:
+            if shortcut.count == len(args) and shortcut.names == (tuple(kwargs) if kwargs else ()):
+                tensors = shortcut.check(*args, *kwargs.values()) if kwargs else shortcut.check(*args)
+                if tensors is not None:
+                    break
         if tensors is None:
             if state.active() is not None:
                 return operators.call(self.function, *args, **kwargs)
@@ -200,7 +199,7 @@ class StaticFunction:
         try:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
-                return dispatch.shortcut(shortcut, tensors, args)
+                return dispatch.shortcut(shortcut, tensors, args, kwargs)
             return dispatch.answer_for_rows(args, kwargs) if for_rows else dispatch.answer(args, kwargs)
         except RunsPlain:
             failure = None

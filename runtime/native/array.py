@@ -168,16 +168,19 @@ def emit_cat(low: Lowering, op: Operator) -> None:
     given = op.args[0]
     if not isinstance(given, (list, tuple)) or not given:
         raise Unsupported("a list")
-    tensors = [low.tensor(one) for one in given]
+    every = [low.tensor(one) for one in given]
+    tensors = [one for one in every if one.rank != 1 or one.dims != (0,)]  # PyTorch leaves them out, whatever the rank
+    if not tensors or len({one.dtype for one in every}) > 1:
+        raise Unsupported("nothing, or other dtypes")
     first = tensors[0]
     dim = axis(first, op.args[1] if len(op.args) > 1 else op.kwargs.get("dim", 0))
     w = low.w
     total = first.dims[dim]
     for one in tensors:
-        if one.dtype != first.dtype or one.rank != first.rank or not one.straight:
+        if one.dtype != first.dtype or one.rank != first.rank:
             raise Unsupported("tensors that differ")
-        if one.rank == 1 and one.dims[0] == 0:
-            raise Unsupported("nothing")
+    if all(one.order == (0, *range(2, one.rank), 1) for one in tensors) and first.rank > 3:
+        raise Unsupported("a result that has its channels last")
     for one in tensors[1:]:
         for place in range(first.rank):
             if place != dim and one.dims[place] != first.dims[place]:

@@ -72,3 +72,33 @@ def emit(low: Lowering, op: Operator) -> None:
             dims = low.sizes(args.pop(0))
         value = low.number(args[0] if base == "full" else {"ones": 1}.get(base, 0))
     _filled(low, op, like, dims, value)
+
+
+def emit_arange(low: Lowering, op: Operator) -> None:
+    """``arange`` of whole numbers."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    if any(call.get(name) not in _PLAIN for name in ("device", "layout", "pin_memory")):
+        raise Unsupported("this kind of memory")
+    start, end, step = (low.number(call.get(name, usual)) for name, usual in (("start", 0), ("end", 0), ("step", 1)))
+    dtype = call.get("dtype") or torch.int64
+    if any(one.kind != "int" for one in (start, end, step)) or dtype not in (torch.int64, torch.int32, *FLOATS):
+        raise Unsupported("this range")
+    numbers = [one.dim for one in (start, end, step)]
+    made = low.blank(dtype, (0,))
+    w = low.w
+    if all(type(one) is int for one in numbers):
+        known = range(*numbers)  # type: ignore[arg-type]
+        first, stride, count = str(known.start), str(known.step), len(known)
+        if numbers[2] < 0 or abs(known.start) > 1 << 40:  # type: ignore[operator]
+            raise Unsupported("this range")
+        made.dims = (count,)
+    else:
+        first, stride, length = (w.local("i64", "z") for _ in range(3))
+        w.line(f"{first} = {start.text}; {stride} = {step.text};")
+        w.bail(f"{stride} <= 0 || {stride} > 0x7fffffff || {first} < -0x7fffffff || {first} > 0x7fffffff || "
+               f"{end.text} > ((i64)1 << 40) || {end.text} < {first}")  # fmt: skip
+        w.line(f"{length} = ({end.text} - {first} + {stride} - 1) / {stride};")
+        made.dims = (length,)
+    low.allocate(made)
+    w.line(f"for (i64 i = 0; i < {made.dims[0]}; i++) p{made.n}[i] = ({made.ctype})({first} + i * {stride});")
+    low.give(op.outputs[0], made)

@@ -369,6 +369,7 @@ def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtyp
     """The operands, the dtype of the result, and what an element of it is."""
     short = op.name.split(".")[1]
     short = short[:-1] if short.endswith("_") and not short.endswith("__") else short
+    short = {"max": "maximum", "min": "minimum"}.get(short, short)
     a = wide(operand(low, op.args[0]))
     if short in UNARY_NAMES:
         if not isinstance(a, Tensor) or len(op.args) > 1 or op.kwargs:
@@ -461,20 +462,20 @@ def emit_threshold_backward(low: Lowering, op: Operator) -> None:
         lambda nest: f"({nest.load(low, x)} <= {element(low, nest, limit, x.dtype)} ? 0 : {nest.load(low, g)})"))
 
 
+_AS_IT_IS = (None, False, torch.device("cpu"), torch.strided, torch.preserve_format)
+
+
 def emit_to(low: Lowering, op: Operator) -> None:
     """Another dtype: a new tensor, or the very same one where it has that dtype already."""
     x = low.tensor(op.args[0])
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    dtype = call.get("dtype")
-    if op.name == "aten.to.dtype":
-        told = call.get("copy") or call.get("memory_format") not in (None, torch.preserve_format)
-    else:
-        told = any(call.get(name) not in (None, False, torch.device("cpu"), torch.strided, torch.preserve_format)
-                   for name in ("device", "layout", "pin_memory", "non_blocking", "memory_format"))  # fmt: skip
+    dtype = low.tensor(call["other"]).dtype if "other" in call else call.get("dtype")
+    told = any(call.get(name) not in _AS_IT_IS
+               for name in ("device", "layout", "pin_memory", "non_blocking", "copy", "memory_format"))  # fmt: skip
     dtype = x.dtype if dtype is None else dtype
     if told or dtype not in CTYPES:
         raise Unsupported("this conversion")
-    if op.name == "aten.to.dtype" and dtype == x.dtype:
+    if op.name != "aten._to_copy.default" and dtype == x.dtype:
         low.give(op.outputs[0], low.same(x))
         return
     real = x.dtype in FLOATS or x.dtype in HALVES
@@ -488,7 +489,12 @@ def emit_clone(low: Lowering, op: Operator) -> None:
     """The same elements in new memory."""
     x = low.tensor(op.args[0])
     wanted = op.kwargs.get("memory_format")
-    if wanted not in (None, torch.preserve_format) and not (wanted is torch.contiguous_format and x.straight):
+    if wanted is torch.contiguous_format and not x.straight:
+        made = low.fresh(x.dtype, x.dims)
+        low.copy(made, x)
+        low.give(op.outputs[0], made)
+        return
+    if wanted not in (None, torch.preserve_format, torch.contiguous_format):
         raise Unsupported("this memory format")
     made = compute(low, op.outputs[0], [x], x.dtype, lambda nest: nest.load(low, x))
     low.give(op.outputs[0], made)

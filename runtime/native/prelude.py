@@ -95,6 +95,26 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     b->rc = 1; b->size = bytes; b->src = -1; b->cls = cls; b->data = (char *)b + 64; b->next = 0;
     return b;
 }
+/* whether reshape gives a view: 0 it copies, 1 a view that lies row after row, -1 another view */
+static int d2s_viewable(int rank, const i64 *sizes, const i64 *strides, int wanted, const i64 *to) {
+    i64 all = 1, base, count = 1, seen = 1, dense = 1;
+    int at = wanted - 1, same = 1;
+    for (int d = 0; d < rank; d++) all *= sizes[d];
+    if (!all) return -1;
+    if (!rank) return 1;
+    base = strides[rank - 1];
+    for (int d = rank - 1; d >= 0; d--) {
+        count *= sizes[d];
+        if (d && (sizes[d - 1] == 1 || strides[d - 1] == count * base)) continue;
+        while (at >= 0 && (seen < count || to[at] == 1)) {
+            if (to[at] != 1 && seen * base != dense) same = 0;
+            seen *= to[at]; dense *= to[at]; at--;
+        }
+        if (seen != count) return 0;
+        if (d) { base = strides[d - 1]; count = seen = 1; }
+    }
+    return at >= 0 ? 0 : same ? 1 : -1;
+}
 static inline void d2s_put(ctx *c, buf *b) {
     if (b && --b->rc == 0 && b->cls == 63) {
         c->gone = 1; /* from here on nothing can run again */

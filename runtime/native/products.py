@@ -20,7 +20,8 @@ LARGEST = 1 << 19
 """Elements of the largest matrix of which a loop keeps a transposed copy."""
 
 
-def _fit(low: Lowering, a: Expr, b: Expr) -> None:
+def fit(low: Lowering, a: Expr, b: Expr) -> None:
+    """Two sizes have to be one."""
     if isinstance(a, int) and isinstance(b, int):
         if a != b:
             raise Unsupported("sizes that do not fit")
@@ -96,7 +97,8 @@ def _operands(low: Lowering, *operands: object) -> list[Tensor]:
     return found
 
 
-def _limit(low: Lowering, *dims: Expr) -> None:
+def limit(low: Lowering, *dims: Expr) -> None:
+    """Sizes have to be what BLAS takes."""
     for dim in dims:
         if isinstance(dim, str):
             low.w.bail(f"{dim} > 0x7fffffff")
@@ -104,8 +106,8 @@ def _limit(low: Lowering, *dims: Expr) -> None:
 
 def mm(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` of two matrices."""
-    _fit(low, a.dims[1], b.dims[0])
-    _limit(low, *a.dims, *b.dims)
+    fit(low, a.dims[1], b.dims[0])
+    limit(low, *a.dims, *b.dims)
     out = low.fresh(a.dtype, (a.dims[0], b.dims[1]))
     gemm(low, out, a, b, add=False)
     return out
@@ -113,7 +115,7 @@ def mm(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
 
 def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
     """``a @ x`` of a matrix and a vector."""
-    _fit(low, a.dims[1], x.dims[0])
+    fit(low, a.dims[1], x.dims[0])
     w = low.w
     out = low.fresh(a.dtype, (a.dims[0],))
     rows, columns = low.strides(a)
@@ -122,7 +124,7 @@ def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
         size = a.dims[1]
         if isinstance(rows, str) and rows != size:
             w.bail(f"{rows} < {size}")
-        _limit(low, *a.dims)
+        limit(low, *a.dims)
         kind = "f" if a.dtype is torch.float32 else "d"
         w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, p{out.n}, {a.dims[0]}, 0);")
         return out
@@ -146,7 +148,7 @@ def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
 
 def dot(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` of two vectors."""
-    _fit(low, a.dims[0], b.dims[0])
+    fit(low, a.dims[0], b.dims[0])
     made = low.blank(a.dtype, ())
     made.reg = low.w.local(made.ctype, "r")
     (left,), (right,) = low.strides(a), low.strides(b)
@@ -216,14 +218,14 @@ def _gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, add: bool) -> None:
 
 
 def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    _fit(low, a.dims[1], b.dims[0])
-    _limit(low, *a.dims, *b.dims)
+    fit(low, a.dims[1], b.dims[0])
+    limit(low, *a.dims, *b.dims)
     dims = (a.dims[0], b.dims[1])
     if bias.rank > 2:
         raise Unsupported("a bias")
     for own, size in zip(reversed(bias.dims), reversed(dims)):
         if own != 1:
-            _fit(low, own, size)
+            fit(low, own, size)
     out = low.fresh(a.dtype, dims)
     nest = Nest(dims, (0, 1))
     nest.store(low, out, nest.load(low, bias))
@@ -233,12 +235,13 @@ def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 def emit_linear(low: Lowering, op: Operator) -> None:
-    """``x @ w.t() + bias`` for dense x of any rank, and for one vector."""
+    """``x @ w.t() + bias`` for x of any rank, and for one vector."""
     operands = _operands(low, *(one for one in op.args if one is not None))
     x, weight = operands[:2]
     bias = operands[2] if len(operands) > 2 else None
-    if weight.rank != 2 or x.rank < 1 or x.strides is not None or not x.straight or (bias and bias.rank != 1):
+    if weight.rank != 2 or x.rank < 1 or (bias and bias.rank != 1):
         raise Unsupported("a rank")
+    whole = x if x.rank == 2 and x.order else low.dense(x)
     rows, columns = low.strides(weight)
     turned = low.view(weight, (weight.dims[1], weight.dims[0]), (columns, rows), 0,
                       (1, 0) if weight.straight else (0, 1))  # fmt: skip
@@ -248,11 +251,13 @@ def emit_linear(low: Lowering, op: Operator) -> None:
         low.release(turned)
         low.give(op.outputs[0], ahead)
         return
-    flat = low.view(x, (low.w.product(x.dims[:-1]), x.dims[-1]), None)
+    flat = whole if whole.rank == 2 else low.view(whole, (low.w.product(x.dims[:-1]), x.dims[-1]), None)
     made = mm(low, flat, turned) if bias is None else _with_bias(low, bias, flat, turned)
     made.dims = (*x.dims[:-1], weight.dims[0])
     made.order = tuple(range(len(made.dims)))
-    low.release(flat)
+    for one in {flat.n: flat, whole.n: whole}.values():
+        if one is not x:
+            low.release(one)
     low.release(turned)
     low.give(op.outputs[0], made)
 
@@ -276,9 +281,9 @@ def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) ->
     if a.rank != b.rank or a.rank < 3 or not a.order or not b.order:
         raise Unsupported("a layout")
     for own, other in zip(a.dims[:-2], b.dims[:-2]):
-        _fit(low, own, other)
-    _fit(low, a.dims[-1], b.dims[-2])
-    _limit(low, *a.dims[-2:], *b.dims[-2:])
+        fit(low, own, other)
+    fit(low, a.dims[-1], b.dims[-2])
+    limit(low, *a.dims[-2:], *b.dims[-2:])
     w = low.w
     out = low.fresh(a.dtype, (*a.dims[:-1], b.dims[-1]))
     if bias is not None:

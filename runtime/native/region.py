@@ -211,7 +211,7 @@ class Region:
             "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
         places = self.places or range(len(names))
-        picked = ", ".join(f"given[{place}]" for place in self.places) or "given"
+        picked = "".join(f"given[{place}], " for place in self.places) or "given"
         lines = ["def run(given):", f" [{', '.join(names)}] = {picked}"]
         formats: list[str] = []
         words: list[str] = []

@@ -6,6 +6,7 @@ from runtime.ir import Operator
 from runtime.native import (
     activations,
     array,
+    attention,
     branches,
     calls,
     factories,
@@ -13,6 +14,7 @@ from runtime.native import (
     grad,
     loops,
     losses,
+    padding,
     pointwise,
     products,
     reductions,
@@ -57,6 +59,7 @@ OVERLOADS: dict[Rule, list[str]] = {
     pointwise.emit: [
         *(f"{name}.default" for name in (*pointwise.UNARY_NAMES, "maximum", "minimum", "logical_and", "logical_or",
                                          "logical_xor", "tanh_backward", "sigmoid_backward", "floor_divide")),
+        "max.other", "min.other",
         *(f"{name}.{kind}" for name in (*pointwise.BINARY_NAMES,) for kind in ("Tensor", "Scalar")),
         "pow.Tensor_Scalar",
     ],
@@ -64,8 +67,8 @@ OVERLOADS: dict[Rule, list[str]] = {
     pointwise.emit_masked_fill: ["masked_fill.Scalar"],
     pointwise.emit_clamp: ["clamp.default", "clamp_min.default", "clamp_max.default"],
     pointwise.emit_threshold_backward: ["threshold_backward.default"],
-    pointwise.emit_to: ["to.dtype", "_to_copy.default"],
-    pointwise.emit_clone: ["clone.default"],
+    pointwise.emit_to: ["to.dtype", "to.dtype_layout", "to.device", "to.other", "type_as.default", "_to_copy.default"],
+    pointwise.emit_clone: ["clone.default", "lift_fresh_copy.default"],
     activations.emit: [f"{name}.default" for name in activations.NAMES],
     rows.emit_softmax: ["softmax.int", "log_softmax.int", "_softmax.default", "_log_softmax.default"],
     rows.emit_softmax_backward: ["_softmax_backward_data.default", "_log_softmax_backward_data.default"],
@@ -88,11 +91,15 @@ OVERLOADS: dict[Rule, list[str]] = {
     views.emit_squeeze: ["squeeze.dim"],
     views.emit_expand: ["expand.default"],
     views.emit_view: ["view.default", "_unsafe_view.default", "reshape.default"],
+    views.emit_flatten: ["flatten.using_ints"],
+    views.emit_dropout: ["dropout.default"],
     views.emit_alias: ["detach.default", "alias.default"],
     views.emit_contiguous: ["contiguous.default"],
     views.emit_unbind: ["unbind.int"],
     factories.emit: [f"{name}.default" for name in ("zeros", "ones", "full", "scalar_tensor", "zeros_like",
                      "ones_like", "full_like", "new_zeros", "new_ones", "new_full")],
+    factories.emit_arange: ["arange.default", "arange.start", "arange.start_step"],
+    attention.emit: ["scaled_dot_product_attention.default"],
     reductions.emit: ["sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "max.default", "min.default",
                       "amax.default", "amin.default", "any.default", "all.default", "linalg_vector_norm.default"],
     scatter.emit_select: ["select_backward.default"],
@@ -105,6 +112,7 @@ OVERLOADS: dict[Rule, list[str]] = {
     products.emit_baddbmm: ["baddbmm.default"],
     array.emit_stack: ["stack.default"],
     array.emit_cat: ["cat.default"],
+    padding.emit: ["pad.default", "constant_pad_nd.default"],
 }  # fmt: skip
 
 RULES |= {f"aten.{name}": rule for rule, names in OVERLOADS.items() for name in names}
@@ -112,7 +120,7 @@ RULES |= {f"aten.{name}": rule for rule, names in OVERLOADS.items() for name in 
 _WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwise_not"}
 _MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
          views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
-         views.emit_expand, views.emit_view, views.emit_alias, views.emit_contiguous, array.emit_stack,
-         array.emit_cat)  # fmt: skip
+         views.emit_expand, views.emit_view, views.emit_flatten, views.emit_dropout, views.emit_alias,
+         views.emit_contiguous, array.emit_stack, array.emit_cat)  # fmt: skip
 OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in OVERLOADS[rule]}
 OF_HALVES |= {f"aten.{name}" for name in OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}

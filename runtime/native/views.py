@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
-from runtime.ir import Operator, Variable
+from collections.abc import Sequence
+
+from runtime.ir import Operand, Operator, Variable
 from runtime.native.lowering import Lowering
+from runtime.native.nest import Nest
 from runtime.native.values import Expr, Number, Tensor, Unsupported, identity
 from runtime.ops import aten
 
@@ -140,9 +143,8 @@ def emit_unsqueeze(low: Lowering, op: Operator) -> None:
     strides = low.strides(t)
     dims = (*t.dims[:dim], 1, *t.dims[dim:])
     step = low.w.arith("*", t.dims[dim], strides[dim]) if dim < t.rank else 1
-    if not t.straight:
-        raise Unsupported("a layout")
-    low.give(op.outputs[0], low.view(t, dims, None if dense else (*strides[:dim], step, *strides[dim:])))
+    order = identity(len(dims)) if t.straight else ()  # how PyTorch arranges what is computed of it is not certain
+    low.give(op.outputs[0], low.view(t, dims, None if dense else (*strides[:dim], step, *strides[dim:]), 0, order))
 
 
 def emit_squeeze(low: Lowering, op: Operator) -> None:
@@ -152,14 +154,15 @@ def emit_squeeze(low: Lowering, op: Operator) -> None:
     size = t.dims[dim]
     low.memory(t)
     strides = low.strides(t)
-    if not t.straight:
-        raise Unsupported("a layout")
+    if not t.order:
+        raise Unsupported("an unknown layout")
     if size == 1:
         dense = t.strides is None
         low.give(op.outputs[0], low.view(t, t.dims[:dim] + t.dims[dim + 1 :],
-                                         None if dense else strides[:dim] + strides[dim + 1 :]))  # fmt: skip
+                                         None if dense else strides[:dim] + strides[dim + 1 :], 0,
+                                         _without(t.order, dim)))  # fmt: skip
     elif isinstance(size, int):
-        low.give(op.outputs[0], low.view(t, t.dims, t.strides))
+        low.give(op.outputs[0], low.view(t, t.dims, t.strides, 0, t.order))
     else:
         raise Unsupported("a size that may be 1")
 
@@ -171,8 +174,6 @@ def emit_expand(low: Lowering, op: Operator) -> None:
     if not isinstance(sizes, (list, tuple)) or len(sizes) < t.rank:
         raise Unsupported("sizes")
     low.memory(t)
-    if not t.straight:
-        raise Unsupported("a layout")
     own = low.strides(t)
     missing = len(sizes) - t.rank
     dims: list[Expr] = []
@@ -196,18 +197,53 @@ def emit_expand(low: Lowering, op: Operator) -> None:
             low.w.bail(f"{before} != {size}")
             dims.append(before)
             strides.append(stride)
-    low.give(op.outputs[0], low.view(t, dims, strides))
+    low.give(op.outputs[0], low.view(t, dims, strides, 0, identity(len(dims)) if t.straight else ()))
 
 
 def emit_view(low: Lowering, op: Operator) -> None:
-    """``view`` and ``reshape`` of dense memory."""
+    """``view`` and ``reshape``: a view where memory allows, else ``reshape`` makes a copy."""
     t = low.tensor(op.args[0])
     wanted = op.args[1]
     if not isinstance(wanted, (list, tuple)):
         raise Unsupported("sizes")
     low.memory(t)
-    if t.strides is not None or not t.straight:
+    _give_in_other_sizes(low, op, t, _wanted(low, t, wanted))
+
+
+def emit_flatten(low: Lowering, op: Operator) -> None:
+    """``flatten``: the very same object where there is nothing to flatten, else a ``reshape``."""
+    t = low.tensor(op.args[0])
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    low.memory(t)
+    if not t.rank:
+        _give_in_other_sizes(low, op, t, [1])
+        return
+    first, last = axis(t, call["start_dim"]), axis(t, call["end_dim"])
+    if first == last:
+        low.give(op.outputs[0], low.same(t))
+        return
+    if first > last:
+        raise Unsupported("dimensions")
+    dims = [*t.dims[:first], low.w.product(t.dims[first : last + 1]), *t.dims[last + 1 :]]
+    _give_in_other_sizes(low, op, t, dims)
+
+
+def _give_in_other_sizes(low: Lowering, op: Operator, t: Tensor, dims: list[Expr]) -> None:
+    if t.strides is None and t.straight:
+        low.give(op.outputs[0], low.view(t, dims, None))
+        return
+    parts = _split(low, t, dims)
+    if parts is not None:
+        strides, order = parts
+        low.give(op.outputs[0], low.view(t, dims, strides, 0, order))
+    elif ".reshape" in op.name or ".flatten" in op.name:
+        low.give(op.outputs[0], _copied_or_viewed(low, t, dims))
+    else:
         raise Unsupported("memory that is not dense")
+
+
+def _wanted(low: Lowering, t: Tensor, wanted: Sequence[Operand]) -> list[Expr]:
+    """The sizes that ``view`` is asked for, -1 worked out; C gives up where they do not fit."""
     total = low.w.product(t.dims)
     if any(type(one) is int and one == -1 for one in wanted):
         rest: Expr = 1
@@ -222,18 +258,78 @@ def emit_view(low: Lowering, op: Operator) -> None:
             low.w.bail(f"!({rest}) || ({total}) % ({rest})")
             missing = low.w.local("i64", "z")
             low.w.line(f"{missing} = ({total}) / ({rest});")
-        dims = [missing if type(one) is int and one == -1 else low.size(one) for one in wanted]
-    else:
-        dims = [low.size(one) for one in wanted]
-        count = low.w.product(tuple(dims))
-        if count != total:
-            low.w.bail(f"{count} != {total}")
-        for dim in dims:
-            if not isinstance(dim, int):
-                low.w.bail(f"{dim} < 0")
-    if "reshape" in op.name and tuple(dims) == t.dims:
-        raise Unsupported("a reshape that may give the same object")
-    low.give(op.outputs[0], low.view(t, dims, None))
+        return [missing if type(one) is int and one == -1 else low.size(one) for one in wanted]
+    dims = [low.size(one) for one in wanted]
+    count = low.w.product(tuple(dims))
+    if count != total:
+        low.w.bail(f"{count} != {total}")
+    for dim in dims:
+        if not isinstance(dim, int):
+            low.w.bail(f"{dim} < 0")
+    return dims
+
+
+def _split(low: Lowering, t: Tensor, dims: Sequence[Expr]) -> tuple[list[Expr], tuple[int, ...]] | None:
+    """The strides, and the order, of a view in which each dimension stays itself or becomes known parts, as ``view``
+    gives them; None where dimensions would be joined."""
+    strides = low.strides(t)
+    found: list[Expr] = [0] * len(dims)
+    parts: dict[int, list[int]] = {}
+    at, place = len(dims) - 1, t.rank - 1
+    while place >= 0:
+        size, base, mine = t.dims[place], strides[place], parts.setdefault(place, [])
+        place -= 1
+        while place >= 0 and t.dims[place] == 1:
+            place -= 1
+        seen = 1
+        while at >= 0 and (dims[at] == 1 or (isinstance(size, int) and seen < size)):
+            part = dims[at]
+            if not isinstance(part, int):
+                return None
+            found[at] = low.w.arith("*", base, seen)
+            seen *= part
+            mine.insert(0, at)
+            at -= 1
+        if isinstance(size, int):
+            if seen != size:
+                return None
+            continue
+        if at < 0 or dims[at] != size:
+            return None
+        found[at] = base
+        mine.insert(0, at)
+        at -= 1
+        while at >= 0 and dims[at] == 1:
+            found[at] = low.w.arith("*", base, size)
+            mine.insert(0, at)
+            at -= 1
+    order = tuple(one for dim in t.order for one in parts.get(dim, ()))
+    certain = t.straight or (len(order) == len(dims) and 1 not in dims)
+    return (found, order if certain else ()) if at < 0 else None
+
+
+def _copied_or_viewed(low: Lowering, t: Tensor, dims: list[Expr]) -> Tensor:
+    """``reshape`` of what does not lie row after row: PyTorch copies it, unless sizes of 1 allow a view.
+
+    C asks at run time. A view that is not dense is left to Python.
+    """
+    w = low.w
+    found = low.blank(t.dtype, dims)
+    sizes, own, wanted = (", ".join(map(str, one)) for one in (t.dims, low.strides(t), dims or [0]))
+    w.dense(t.dims)
+    is_view = w.local("i64", "v")
+    w.line(f"{is_view} = d2s_viewable({t.rank}, (const i64[]){{{sizes}}}, (const i64[]){{{own}}}, {len(dims)}, "
+           f"(const i64[]){{{wanted}}});")  # fmt: skip
+    w.bail(f"{is_view} < 0")
+    with w.block(f"if ({is_view})"):
+        w.line(f"b{found.n} = b{t.n}; b{t.n}->rc++; p{found.n} = p{t.n}; o{found.n} = ++objects | VIEW;")
+    with w.block("else"):
+        rows = low.fresh(t.dtype, t.dims)
+        nest = Nest(t.dims, rows.order)
+        nest.store(low, rows, nest.load(low, t))
+        nest.write(low)
+        w.line(f"b{found.n} = b{rows.n}; p{found.n} = p{rows.n}; o{found.n} = o{rows.n}; b{rows.n} = 0;")
+    return found
 
 
 def emit_alias(low: Lowering, op: Operator) -> None:
@@ -249,6 +345,14 @@ def emit_contiguous(low: Lowering, op: Operator) -> None:
     if t.strides is not None or not t.straight or op.kwargs or len(op.args) > 1:
         raise Unsupported("a copy")
     low.give(op.outputs[0], low.same(t))
+
+
+def emit_dropout(low: Lowering, op: Operator) -> None:
+    """``dropout`` that drops nothing: the very same object."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    if call["train"] is not False and not (type(call["p"]) is float and call["p"] == 0):
+        raise Unsupported("random numbers")
+    low.give(op.outputs[0], low.same(low.tensor(op.args[0])))
 
 
 def emit_unbind(low: Lowering, op: Operator) -> None:

@@ -371,3 +371,123 @@ def test_tied_parameters_keep_the_short_way_until_they_are_apart() -> None:
     block.second.weight = nn.Parameter(block.first.weight.detach().clone())
     assert check(x) is None
     same(block(x), Block.forward(block, x))
+
+
+def packs(x, *rest, by=1.0, **named):
+    """Everything a call can give, in an order that shows."""
+    for one in rest:
+        x = x * one
+    for name, one in named.items():
+        x = x * len(name) + one
+    return x * by if x.sum() > 0 else x - by
+
+
+def defaults(x, *, held=[2.0], y=None):
+    return x * held[0] if x.sum() > 0 and y is None else x
+
+
+def wrapped(*args, **kwargs):
+    return scaled(*args, **kwargs)
+
+
+Y = torch.tensor([2.0, 3.0, 5.0])
+CALLS = [
+    ((X,), {"by": 3.0}), ((X,), {"plus": 1.0}), ((), {"x": X}), ((X,), {"by": Y}), ((X,), {"plus": Y, "by": 2.0}),
+    ((X,), {"by": 2.0, "plus": Y}), ((), {"plus": Y, "x": X}), ((), {"x": Y, "plus": X}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [scaled, wrapped])
+def test_arguments_by_name(function) -> None:
+    """Each form of a call has a short way of its own; what is given by name is found by name."""
+    static = to_static(function)
+    for number, (args, kwargs) in enumerate(CALLS):
+        call(static, *args, **kwargs)
+        newest = static._dispatch.shortcuts[0]
+        assert newest.names == tuple(kwargs), number
+        before = newest.found.found
+        static(*args, **kwargs)
+        assert newest.found.found == before  # it did not go the long way
+    for args, kwargs in CALLS:  # all of them once more, each after another
+        other = {name: one + 1 if isinstance(one, torch.Tensor) else one for name, one in kwargs.items()}
+        same(static(*args, **other), function(*args, **other))
+    with pytest.raises(TypeError, match="unexpected keyword|multiple values"):
+        static(X, x=X)
+
+
+def test_arguments_that_are_packed() -> None:
+    static = to_static(packs)
+    calls = [((X, Y), {}), ((X, Y, X), {}), ((X,), {"a": Y, "bb": X}), ((X,), {"bb": X, "a": Y}), ((X, Y), {"a": X}),
+             ((X,), {"by": 2.0, "a": 3.0}), ((X, 2.0), {"c": Y})]  # fmt: skip
+    for args, kwargs in calls:
+        call(static, *args, **kwargs)
+        before = static._dispatch.shortcuts[0].found.found
+        static(*args, **kwargs)
+        assert static._dispatch.shortcuts[0].found.found == before
+    for args, kwargs in calls:
+        same(static(*args, **kwargs), packs(*args, **kwargs))
+
+
+def test_numbers_by_name_that_change() -> None:
+    """They become inputs, wherever they are given."""
+    for function, name in ((scaled, "by"), (packs, "by"), (packs, "other"), (wrapped, "plus")):
+        static = to_static(function)
+        for number in (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5):
+            same(static(X, **{name: number}), function(X, **{name: number}))
+        assert len(static.programs) <= 3, (function, name)
+        found = static._dispatch.shortcuts[0].found
+        before = found.found
+        same(static(X, **{name: 9.5}), function(X, **{name: 9.5}))
+        assert found.open and found.found == before, (function, name)
+
+
+def test_a_default_that_can_be_changed_has_no_short_way_by_name() -> None:
+    static = to_static(defaults)
+    call(static, X)
+    call(static, x=X)
+    defaults.__kwdefaults__["held"].append(1.0)
+    defaults.__kwdefaults__["held"][0] = 3.0
+    same(static(x=X), X * 3.0)
+
+
+def test_one_tensor_under_two_names() -> None:
+    static = to_static(scaled)
+    call(static, x=X, by=Y)
+    same(static(x=X, by=X), scaled(X, X))
+    call(static, x=X, by=X)
+    same(static(x=X, by=Y), scaled(X, Y))
+    same(static(x=X, by=X[:]), scaled(X, X))
+
+
+def test_written_arguments_by_name() -> None:
+    def write(x, *, to, **more):
+        if x.sum() > 0:
+            to.add_(x)
+        return to * 2
+
+    static = to_static(write)
+    for extra in ({}, {"unused": 1}):
+        mine, theirs = torch.zeros(3), torch.zeros(3)
+        for _ in range(TIMES):
+            same(static(X, to=mine, **extra), write(X, to=theirs, **extra))
+            same(mine, theirs)
+
+
+def test_gradients_by_name() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+
+        def forward(self, *, x, scale=None):
+            y = self.inner(x)
+            return (y * y if y.sum() > 0 else y - 1) * (1.0 if scale is None else scale)
+
+    torch.manual_seed(0)
+    net = Net()
+    static = to_static(net)
+    for kwargs in ({"x": X}, {"x": X, "scale": Y}, {"scale": Y, "x": X}):
+        for _ in range(TIMES):
+            mine = torch.autograd.grad(static(**kwargs).sum(), list(net.parameters()))
+            theirs = torch.autograd.grad(Net.forward(net, **kwargs).sum(), list(net.parameters()))
+            same(mine, theirs)

@@ -135,10 +135,10 @@ def _write(check: CheckWriter, cls: type, name: str) -> None:
     for base in (*cls.__mro__, *meta.__mro__):  # a class's ``__dict__`` is a live view
         if name in base.__dict__:
             if base not in PATCHED:
-                check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(base.__dict__[name])}")
+                check.require(f"{check.namespace(base)}[{name!r}] is {check.bind(base.__dict__[name])}")
             return
         if base.__flags__ & HEAP_TYPE:
-            check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+            check.absent(base, name)
 
 
 def _write_own(check: CheckWriter, obj: Any, cls: type, name: str, own: Any) -> None:
@@ -167,10 +167,10 @@ def note_super(session: Session, obj: Any, name: str) -> None:
         check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
         for base in cls.__mro__[cls.__mro__.index(after) + 1:]:
             if name in base.__dict__:
-                check.like(f"{check.bind(base.__dict__)}[{name!r}]", value, test)
+                check.like(f"{check.namespace(base)}[{name!r}]", value, test)
                 return
             if base.__flags__ & HEAP_TYPE:
-                check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+                check.absent(base, name)
 
     session.guards.add_test(
         (id(cls), id(after), name, "super"), f"'{name}' of what {after.__name__} is derived from",

@@ -52,6 +52,8 @@ class CheckWriter:
         """Locals that are the attributes of a module, and the names that none of them may have."""
         self._held: dict[str, Any] = {}
         """What expressions are known to give: this very object."""
+        self._absent: dict[type, dict[str, None]] = {}
+        """Classes, and the names that they have nothing under themselves."""
         self._apart: dict[int, str] = {}
         """Locals, by tensor, that have to be different tensors."""
         self.given: list[str] = []
@@ -172,6 +174,14 @@ class CheckWriter:
         """What a local gives is no other tensor that this is said of."""
         self._apart.setdefault(id(tensor), local)
 
+    def namespace(self, cls: type) -> str:
+        """A local name for a class's own attributes."""
+        return self.local(f"{self.bind(cls)}.__dict__")
+
+    def absent(self, cls: type, name: str) -> None:
+        """A class itself has nothing under a name."""
+        self._absent.setdefault(cls, {})[name] = None
+
     def give(self, local: str) -> None:
         """Make a tensor part of the result."""
         self.given.append(local)
@@ -189,6 +199,8 @@ class CheckWriter:
             self.require(f"{space}.keys().isdisjoint({tuple(names)!r})")
         plainly = [f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})"
                    for cls, names in self._lacking.items()]  # fmt: skip
+        plainly += [f"{self.bind(cls)}.__dict__.keys().isdisjoint({tuple(names)!r})"
+                    for cls, names in self._absent.items()]  # fmt: skip
         self._lines[:0] = [f"if not ({one}): return None" for one in plainly]  # before the first attribute is read
         for condition in last:
             self.require(condition)

@@ -301,3 +301,17 @@ def test_straight_lines_in_another_layout() -> None:
     assert found is not None and one._favourite is found and found._served == 3 and not one._served
     made.run([x, x], [])
     assert one._favourite is None and one._served == 1
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 4), (1, 5, 4)])
+def test_a_lone_argument_that_lies_otherwise(shape: tuple[int, ...]) -> None:
+    """A region with one argument, written once more for its layout."""
+    dims = ", ".join("nmk"[: len(shape)])
+    text = f"""program "f" {{
+      input %x : f32[{dims}] = "x"
+      %y : f32[{dims}] = aten.exp.default(%x)
+      %z : f32[{dims}] = aten.mul.Tensor(%y, %x)
+      return %z as $0
+    }}"""
+    x = torch.randn(shape)
+    agree(text, [x], [x.transpose(-1, -2)], [torch.randn(shape).transpose(-1, -2)], rounding=1e-6)

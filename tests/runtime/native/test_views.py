@@ -96,3 +96,79 @@ def test_gradients_of_slices() -> None:
     made = agree(text, *([torch.randn(4), torch.randn(3, 2), i] for i in (0, 2, -1)))
     assert not gave_up(made)
     agree(text, [torch.randn(4), torch.randn(3, 2), 7])
+
+
+SOURCES = [
+    "aten.neg.default(%x)", "aten.permute.default(%w, [2, 0, 1])", "aten.transpose.int(%w, 0, 1)",
+    "aten.slice.Tensor(%w, 2, 1, 3)", "aten.slice.Tensor(%w, 0, 1, 2)", "aten.select.int(%w, 1, 1)",
+    "aten.unsqueeze.default(%w, 0)", "aten.expand.default(%w, [2, 2, 6, 4])", "aten.transpose.int(%w, 1, 2)",
+]  # fmt: skip
+
+
+def _shape(view: str, **tensors: torch.Tensor) -> torch.Size | None:
+    """The sizes of a view of real tensors; None where PyTorch refuses it."""
+    names = {"torch": torch, **tensors}
+    for name in tensors:
+        view = view.replace(f"%{name}", name)
+    try:
+        found = eval(view.replace("aten.", "torch.ops.aten."), names)
+    except (RuntimeError, IndexError):
+        return None
+    assert isinstance(found, torch.Tensor)
+    return found.shape
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("how", [
+    "reshape.default({}, [-1])", "reshape.default({}, [2, -1])", "reshape.default({}, [-1, 2])",
+    "reshape.default({}, [2, 1, -1, 2])", "view.default({}, [2, -1])", "view.default({}, [2, 3, 2, 2, 2])",
+    "view.default({}, [1, 2, 6, 1, 2, 2])", "reshape.default({}, [1, 2, 6, 1, 2, 2])", "flatten.using_ints({})",
+    "flatten.using_ints({}, 1)", "flatten.using_ints({}, 0, 1)", "flatten.using_ints({}, 1, 1)",
+    "unsqueeze.default({}, 0)", "unsqueeze.default({}, 1)", "unsqueeze.default({}, -1)", "squeeze.dim({}, 0)",
+    "squeeze.dim({}, 1)", "contiguous.default({})", "dropout.default({}, 0.5, False)", "dropout.default({}, 0.0, True)",
+    "reshape.default({}, [4, 2, 6])", "reshape.default({}, [2, 6, 4])", "view.default({}, [2, 6, 2, 2])",
+])  # fmt: skip
+@pytest.mark.parametrize("open_", [False, True])
+def test_other_sizes_of_every_layout(source: str, how: str, open_: bool) -> None:
+    """Values, strides and whether it is a view: the sizes known, and left open."""
+    x = torch.randn(2, 6, 4)
+    first = _shape(source, x=x, w=x.neg())
+    assert first is not None
+    laid = eval(source.replace("aten.", "torch.ops.aten.").replace("%x", "x").replace("%w", "w"),
+                {"torch": torch, "x": x, "w": x.neg()})  # fmt: skip
+    second = _shape("aten." + how.format("%v"), v=laid)
+    if second is None:
+        pytest.skip("PyTorch refuses it")
+
+    def said(shape: torch.Size, letter: str) -> str:
+        sizes = (f"{letter}{dim}" if open_ and size != 1 else str(size) for dim, size in enumerate(shape))
+        return ", ".join(sizes)
+
+    text = f"""program "f" {{
+      input %x : f32[{"n, 6, 4" if open_ else "2, 6, 4"}] = "x"
+      %w : f32[{"n, 6, 4" if open_ else "2, 6, 4"}] = aten.neg.default(%x)
+      %v : f32[{said(first, "a")}] = {source}
+      %y : f32[{said(second, "b")}] = aten.{how.format("%v")}
+      %e : f32[{said(second, "b")}] = aten.exp.default(%y)
+      %z : f32[c] = aten.reshape.default(%e, [-1])
+      return %y, %z as ($0, $1)
+    }}"""
+    agree(text, [x], [torch.randn(2, 6, 4)], rounding=1e-6, in_c=compiled(text).share().in_c)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 5])
+def test_heads_are_put_side_by_side(length: int) -> None:
+    """The reshape behind attention: a copy, but for one row a view."""
+    text = """program "f" {
+      input %x : f32[b, 4, l, 3] = "x"
+      %n : int = scalar.size(%x, 2)
+      %b : int = scalar.size(%x, 0)
+      %w : f32[b, 4, l, 3] = aten.neg.default(%x)
+      %t : f32[b, l, 4, 3] = aten.transpose.int(%w, 1, 2)
+      %y : f32[b, l, 12] = aten.reshape.default(%t, [%b, %n, 12])
+      %z : f32[b, l, 12] = aten.exp.default(%y)
+      return %y, %z as ($0, $1)
+    }"""
+    made = agree(text, [torch.randn(2, 4, length, 3)], [torch.randn(1, 4, length, 3)], rounding=1e-6)
+    assert bool(gave_up(made)) == (not length)

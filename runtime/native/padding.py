@@ -1,0 +1,58 @@
+"""Tensors with numbers around them: memory of the whole, filled, and the tensor copied into the part of it.
+
+    aten.pad.default(%x, [1, 2])      ->      p9[0 ... n + 3] = 0; p9[1 ... n + 1] = p3[...]
+"""
+
+from __future__ import annotations
+
+from runtime.ir import Operator
+from runtime.native.lowering import Lowering
+from runtime.native.nest import Nest
+from runtime.native.pointwise import element
+from runtime.native.values import Expr, Number, Unsupported
+from runtime.ops import aten
+
+
+def emit(low: Lowering, op: Operator) -> None:
+    """``pad`` with one number around."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    t = low.tensor(op.args[0])
+    pads = call["pad"]
+    if call.get("mode", "constant") != "constant" or not isinstance(pads, (list, tuple)) or len(pads) % 2 or (
+            not t.straight):  # fmt: skip
+        raise Unsupported("this padding")
+    w = low.w
+    sizes = [low.size(one) for one in pads]
+    dims, starts = list(t.dims), list[Expr]([0] * t.rank)
+    for index, (before, after) in enumerate(zip(sizes[::2], sizes[1::2])):
+        for one in (before, after):
+            if isinstance(one, int) and one < 0:
+                raise Unsupported("a part that is cut off")
+            if not isinstance(one, int):
+                w.bail(f"{one} < 0")
+        dim = t.rank - 1 - index
+        if dim < 0:
+            raise Unsupported("dimensions")
+        starts[dim] = before
+        dims[dim] = w.arith("+", w.arith("+", t.dims[dim], before), after)
+    value = call["value"]
+    low.memory(t)
+    low.flush()
+    made = low.fresh(t.dtype, dims)
+    nest = Nest(tuple(dims), made.order)
+    nest.store(low, made, element(low, nest, Number("int", "0") if value is None else low.number(value), t.dtype))
+    nest.write(low)
+    strides = w.dense(tuple(dims))
+    offset: Expr = 0
+    for start, stride in zip(starts, strides):
+        offset = w.arith("+", w.arith("*", start, stride), offset)
+    part = low.blank(t.dtype, t.dims)
+    part.strides = strides
+    w.line(f"p{part.n} = p{made.n} + {offset};")
+    inner = Nest(t.dims, part.order)
+    inner.store(low, part, inner.load(low, t))
+    inner.write(low)
+    low.give(op.outputs[0], made)
+
+
+__all__ = ["emit"]
