@@ -70,7 +70,8 @@ class BlockRows(RowLoops):
         return list(tensors)
 
     @contextmanager
-    def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
+    def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor], apart: bool = True
+             ) -> Iterator[None]:  # fmt: skip
         """A stage; what is written meanwhile is what a block does with row ``i``."""
         made: KernelLowering = low  # type: ignore[assignment]  # who uses these rows
         dims = tensors[0][1].dims

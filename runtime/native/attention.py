@@ -16,6 +16,7 @@ from runtime.ir import Operand, Operator
 from runtime.native.lowering import Lowering
 from runtime.native.pointwise import FLOATS
 from runtime.native.products import fit, limit
+from runtime.native.target import shared
 from runtime.native.values import Expr, Tensor, Unsupported
 from runtime.ops import aten
 
@@ -53,23 +54,30 @@ def emit(low: Lowering, op: Operator) -> None:
     out = low.blank(q.dtype, (*q.dims[:3], width))
     out.order = given[0].order if by_kernel else out.order
     low.allocate(out)
-    scores = low.fresh(q.dtype, (_ROWS, columns))
+    threads = w.local("i64", "z")
+    w.line(f"{threads} = d2s_threads();")
+    scores = low.fresh(q.dtype, (threads, _ROWS, columns))
+    work = w.product((*q.dims[:3], columns, depth))
     letter = "f" if q.dtype is torch.float32 else "d"
     steps = [low.strides(one) for one in (q, k, v, out)]
     indices = [w.local("i64", "y") for _ in range(2)]
+    clause = shared(work)
+    if clause:
+        w.line(f"#pragma omp parallel for collapse(2) schedule(static) {clause}")
     with ExitStack() as loops:
         for index, size in zip(indices, q.dims):
             loops.enter_context(w.block(f"for ({index} = 0; {index} < {size}; {index}++)"))
         for name, one, step in zip("qkvo", (q, k, v, out), steps):
             place = " + ".join(f"{index} * {size}" for index, size in zip(indices, step))
             w.line(f"{'const ' if one is not out else ''}{q.ctype} *{name} = p{one.n} + {place};")
+        w.line(f"{q.ctype} *scores = p{scores.n} + omp_get_thread_num() * {_ROWS} * {columns};")
         loops.enter_context(w.block(f"for (i64 at = 0; at < {rows}; at += {_ROWS})"))
         w.line(f"i64 some = {rows} - at < {_ROWS} ? {rows} - at : {_ROWS};")
         w.line(f"gemm_{letter}(0, 1, some, {columns}, {depth}, q + at * {steps[0][2]}, {steps[0][2]}, "
-               f"k, {steps[1][2]}, p{scores.n}, {columns}, 0);")  # fmt: skip
+               f"k, {steps[1][2]}, scores, {columns}, 0);")  # fmt: skip
         with w.block("for (i64 i = 0; i < some; i++)"):
             _softmax(low, scores, columns, letter, scale, mask, indices, call["is_causal"], by_kernel)
-        w.line(f"gemm_{letter}(0, 0, some, {width}, {columns}, p{scores.n}, {columns}, v, {steps[2][2]}, "
+        w.line(f"gemm_{letter}(0, 0, some, {width}, {columns}, scores, {columns}, v, {steps[2][2]}, "
                f"o + at * {steps[3][2]}, {steps[3][2]}, 0);")  # fmt: skip
     low.release(scores)
     for one, before in zip(laid, given):
@@ -83,7 +91,7 @@ def _softmax(low: Lowering, scores: Tensor, columns: Expr, letter: str, scale: s
     """One row of scores: scaled, masked, and their softmax; zeros where everything is masked, as in PyTorch. Its kernel
     takes what is no number as masked."""
     w, ctype = low.w, scores.ctype
-    w.line(f"{ctype} *x = p{scores.n} + i * {columns};")
+    w.line(f"{ctype} *x = scores + i * {columns};")
     w.line(f"i64 n = {f'at + i + 1 < {columns} ? at + i + 1 : {columns}' if causal else columns};")
     w.line(f"{ctype} top = -INFINITY; double sum = 0;")
     if mask is None:

@@ -29,7 +29,7 @@ import torch
 from runtime import torch_internals
 from runtime.native import cache
 from runtime.native.kernels import kernel_file
-from runtime.native.prelude import BLAS, PRELUDE, math_functions, slots
+from runtime.native.prelude import BLAS, OPENMP, PRELUDE, math_functions, slots
 
 Callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
@@ -102,8 +102,11 @@ def _table() -> tuple[ctypes.Array[ctypes.c_void_p], bool]:
     addresses: list[int] = []
     vectors = platform.machine() in ("x86_64", "AMD64") and torch.backends.cpu.get_cpu_capability() in (
         "AVX2", "AVX512")  # fmt: skip
+    left_out = () if _is_intel() else BLAS
+    if not all(hasattr(library, name) for name in OPENMP):
+        left_out = (*left_out, *OPENMP)
     for name in slots():
-        if name in BLAS and not _is_intel():
+        if name in left_out:
             addresses.append(0)
             continue
         found = None if library is None else getattr(library, name, None)
@@ -179,8 +182,9 @@ def build(functions: str, callback: ctypes._FuncPointer) -> Built:
     table, vectors = _table()
     source = "\n".join([PRELUDE, math_functions(vectors), functions, _BIND])
     level = [optimise] if optimise else ["-O2"] if "clang" in _version() else _LEVEL
+    openmp = [] if "clang" in _version() else ["-fopenmp"]  # whose calls the kernels' file hands on
     flags = [*_FLAGS, *level, "-march=native", *EXTRA]
-    key = _key(source, *flags, *command)
+    key = _key(source, *flags, *openmp, *command)
     found = _shelf.built.get(key)
     if found is not None:
         return found
@@ -189,8 +193,7 @@ def build(functions: str, callback: ctypes._FuncPointer) -> Built:
             began = time.perf_counter()
             path, seconds = cache.find(key, ".so"), 0.0
             if path is None:
-                objects = [_kernels(command, vectors)]
-                path = _compile([*command, *flags, "-shared"], source, objects, key, ".so")
+                path = _compile([*command, *flags], source, openmp, _kernels(command, vectors), key)
                 seconds = time.perf_counter() - began
             _shelf.built[key] = Built(_open(path, table, callback), path, seconds)
         return _shelf.built[key]
@@ -198,20 +201,26 @@ def build(functions: str, callback: ctypes._FuncPointer) -> Built:
 
 _BIND = """
 void d2s_bind(callback call) { d2s_callback = call; }
+int d2s_count(void) { return d2s_threads(); }
 """
 
 
-def _compile(command: list[str], source: str, objects: list[Path], key: str, ending: str) -> Path:
-    """Compile, and keep what was made."""
+def _compile(command: list[str], source: str, more: list[str], kernels: Path | None, key: str) -> Path:
+    """Compile, and keep what was made: a library with the kernels, or the kernels' own object file. ``more``: flags for
+    the compiler that the linker must not see, as it would look for a second OpenMP."""
     with tempfile.TemporaryDirectory(prefix="dy2static-cc-") as folder:
         (Path(folder) / "program.c").write_text(source)
-        made = Path(folder) / "made"
-        last = [] if "-c" in command else ["-lm"]
-        code, said = _run([*command, "program.c", *map(str, objects), "-o", str(made), *last], folder)
-        if code:
-            raise BuildError(f"the C compiler refuses what was generated:\n{said[:2000]}")
+        steps = [[*command, *more, "-c", "program.c", "-o", "program.o"]]
+        made = "program.o"
+        if kernels is not None:
+            made = "made.so"
+            steps.append([*command, "-shared", "program.o", str(kernels), "-o", made, "-lm"])
+        for step in steps:
+            code, said = _run(step, folder)
+            if code:
+                raise BuildError(f"the C compiler refuses what was generated:\n{said[:2000]}")
         try:
-            return cache.put(key, ending, made)
+            return cache.put(key, ".so" if kernels is not None else ".o", Path(folder) / made)
         except OSError as error:
             raise BuildError(f"a compiled library cannot be kept: {error}") from error
 
@@ -261,11 +270,11 @@ def _kill(running: subprocess.Popen[str]) -> None:
 def _kernels(command: tuple[str, ...], vectors: bool) -> Path:
     """The object file of products and vector functions, the same for all libraries."""
     source = kernel_file(vectors)
-    flags = [*_FLAGS, "-ffp-contract=fast", "-O2", "-march=native", "-c"]
+    flags = [*_FLAGS, "-ffp-contract=fast", "-O2", "-march=native"]
     key = _key(source, *flags, *command)
     with _shelf.own(key):
         found = cache.find(key, ".o")
-        return _compile([*command, *flags], source, [], key, ".o") if found is None else found
+        return _compile([*command, *flags], source, [], None, key) if found is None else found
 
 
 def _open(path: Path, table: ctypes.Array[ctypes.c_void_p], callback: ctypes._FuncPointer) -> ctypes.CDLL:

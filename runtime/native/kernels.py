@@ -4,6 +4,10 @@ A product goes over its columns in panels of two vectors. A panel's rows are cop
 time, unless they lie in rows anyway and are read once or twice; tiles of up to 12 rows of a are multiplied with it.
 Each element is summed in the order of k whatever was packed, so panels and tiles never change a result's bits. A few
 rows times a matrix that is turned are dot products, which read the matrix once, as it lies.
+
+Threads are those of PyTorch's OpenMP, as many as ``torch.get_num_threads()`` says: the compiler turns ``omp parallel``
+of the generated text into calls of ``GOMP_parallel``, which stands here and hands them on. What one thread computes
+does not depend on how many there are, so neither do bits.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import re
 
 from runtime.native.elementary import OWN
-from runtime.native.prelude import FUNCTIONS
+from runtime.native.prelude import BOUND, FUNCTIONS
 
 _HEAD = r"""
 #include <stdint.h>
@@ -23,7 +27,11 @@ typedef int64_t i64;
 #define BYTES 32
 #define MOST 6
 #endif
+#ifndef ALONE
+#define ALONE (1 << 20) /* multiplications up to which one thread is quicker */
+#endif
 #define DEPTH 512 /* rows of a panel: it stays in the second cache */
+#define HIDDEN __attribute__((visibility("hidden")))
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 """
@@ -149,26 +157,71 @@ static void row_x(i64 n, i64 k, const NUM *a, i64 ca, const NUM *b, i64 lb, NUM 
 typedef void (*blas_of_x)(const char *, const char *, const int *, const int *, const int *, const NUM *, const NUM *,
     const int *, const NUM *, const int *, const NUM *, NUM *, const int *);
 static blas_of_x blas_x;
+static void part_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
+                   int add, int few) {
+    i64 ra = ta ? 1 : la, ca = ta ? la : 1;
+    if (!tb && few == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
+    if (few) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
+    for (i64 j = 0; j < n; j += PANEL_x)
+        columns_x(tb, m, n - j < PANEL_x ? n - j : PANEL_x, k, a, ra, ca, tb ? b + j * lb : b + j, lb, c + j, lc, add);
+}
+typedef struct { int ta, tb, add, few; i64 m, n, k, la, lb, lc, step; const NUM *a, *b; NUM *c; } product_x;
+/* this thread's columns, or rows where there are more of them */
+static void shared_x(void *all) {
+    product_x *p = all;
+    int rows = p->m > p->n && !p->few;
+    i64 size = rows ? p->m : p->n, steps = (size + p->step - 1) / p->step, team_ = omp_get_num_threads();
+    i64 from = steps * place / team_ * p->step, to = steps * (place + 1) / team_ * p->step;
+    if (to > size) to = size;
+    if (from >= to) return;
+    if (rows) part_x(p->ta, p->tb, to - from, p->n, p->k, p->a + from * (p->ta ? 1 : p->la), p->la, p->b, p->lb,
+                     p->c + from * p->lc, p->lc, p->add, p->few);
+    else part_x(p->ta, p->tb, p->m, to - from, p->k, p->a, p->la, p->b + from * (p->tb ? p->lb : 1), p->lb, p->c + from,
+                p->lc, p->add, p->few);
+}
 void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
     if (m <= 0 || n <= 0) return;
-    i64 ra = ta ? 1 : la, ca = ta ? la : 1;
     if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; }
-    if (n == 1 && lc == 1 && (tb || lb == 1)) { /* a vector: the other way round */
-        if (ta) row_x(m, k, b, 1, a, la, c, add);
-        else dots_x(1, m, k, b, 0, a, la, c, m, add);
-        return;
-    }
-    if (!tb && m == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
-    if (tb && ca == 1 && m <= 5) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
     if (blas_x && m >= 64 && n >= 64 && k >= 64) {
         NUM one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc;
         blas_x(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic);
         return;
     }
-    for (i64 j = 0; j < n; j += PANEL_x)
-        columns_x(tb, m, n - j < PANEL_x ? n - j : PANEL_x, k, a, ra, ca, tb ? b + j * lb : b + j, lb, c + j, lc, add);
+    product_x p = {ta, tb, add, 0, m, n, k, la, lb, lc, PANEL_x, a, b, c};
+    if (n == 1 && lc == 1 && (tb || lb == 1)) /* a vector: the other way round */
+        p = (product_x){0, !ta, add, 1, 1, m, k, 0, la, m, PANEL_x, b, a, c};
+    else if (tb ? !ta && m <= 5 : m == 1) p.few = m;
+    else if (m > n) p.step = MOST;
+    if (m * n * k >= ALONE && d2s_threads() > 1) GOMP_parallel(shared_x, &p, 0, 0);
+    else part_x(p.ta, p.tb, p.m, p.n, p.k, p.a, p.la, p.b, p.lb, p.c, p.lc, p.add, p.few);
 }
 """
+_THREADS = r"""
+static void (*omp_run)(void (*)(void *), void *, unsigned, unsigned);
+static int (*omp_place)(void), (*omp_count)(void), (*omp_inside)(void), (*torch_threads)(void);
+static __thread int place, team; /* of this thread in what runs here; team 0: nothing does */
+typedef struct { void (*run)(void *); void *with; } job;
+static void share(void *all) {
+    job *one = all;
+    place = omp_place(); team = omp_count();
+    one->run(one->with);
+    place = team = 0;
+}
+HIDDEN int d2s_threads(void) {
+    return !omp_run || team || omp_inside() ? 1 : torch_threads();
+}
+HIDDEN void GOMP_parallel(void (*run)(void *), void *with, unsigned most, unsigned flags) {
+    int threads = most == 1 ? 1 : d2s_threads();
+    if (threads > 1) { job one = {run, with}; omp_run(share, &one, threads, flags); return; }
+    int before = place, others = team;
+    place = 0; team = 1;
+    run(with);
+    place = before; team = others;
+}
+HIDDEN int omp_get_thread_num(void) { return place; }
+HIDDEN int omp_get_num_threads(void) { return team ? team : 1; }
+"""
+
 _SQUARES = r"""
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -222,21 +275,24 @@ def _products(number: str, letter: str, square: int) -> str:
     return text.replace("NUM", number).replace("SQUARE", str(square))
 
 
-KERNELS = _HEAD + _SQUARES + _products("float", "f", 8) + _products("double", "d", 4)
+KERNELS = _HEAD + _THREADS + _SQUARES + _products("float", "f", 8) + _products("double", "d", 4)
 """Matrix products: in panels of two vectors of columns, packed where that pays, times tiles of rows."""
+
+
+_BOUND = "\n".join(f"{name} = table[{place}];" for place, name in enumerate(BOUND.values()))
 
 
 def kernel_file(vectors: bool) -> str:
     """The text of the file; ``vectors``: with the functions of PyTorch's library."""
     if not vectors:
-        return KERNELS + "void d2s_bind_kernels(void **table) { blas_f = table[0]; blas_d = table[1]; }\n"
+        return KERNELS + "void d2s_bind_kernels(void **table) {\n" + _BOUND + "}\n"
     lines = [
         KERNELS,
         "typedef float f4 __attribute__((vector_size(16))); typedef double d2 __attribute__((vector_size(16)));",
         "typedef float f8 __attribute__((vector_size(32))); typedef double d4 __attribute__((vector_size(32)));",
         "typedef float f16 __attribute__((vector_size(64))); typedef double d8 __attribute__((vector_size(64)));",
     ]
-    index = 2
+    index = len(BOUND)
     tables: list[tuple[int, str, str, str]] = []
     for width in (0, 1):
         for name in FUNCTIONS:
@@ -268,7 +324,7 @@ def kernel_file(vectors: bool) -> str:
                              f"{{{twice}}}); return ({small}){{{back}}}; }}")  # fmt: skip
         if width:
             lines.append("#endif")
-    lines += ["void d2s_bind_kernels(void **table) {", "blas_f = table[0]; blas_d = table[1];"]
+    lines += ["void d2s_bind_kernels(void **table) {", _BOUND]
     for width, _, _, slot in tables:
         number = int(slot[1:])
         if width:

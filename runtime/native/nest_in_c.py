@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.native.nest import SMALL, Nest
+from runtime.native.target import shared
 from runtime.native.values import Tensor
 
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ def write_nest(low: Lowering, nest: Nest) -> None:
     outer = sum(1 for span in spans if span.last < len(nest.dims) - nest.tail)
     depth = w.indent
     parts: dict[int, list[str]] = {n: [] for n in operands}
+    parallel = _parallel(low, nest) if outer else ""
     with w.block(""):
         for level, span in enumerate(spans):
             if level == outer:
                 _begin(low, nest)
-            if level == len(spans) - 1:
+            if level == 0 and parallel:
+                w.line(f"#pragma omp parallel for{' simd' if len(spans) == 1 else ''} schedule(static) {parallel}")
+            elif level == len(spans) - 1:
                 clauses = " ".join(fold.clause for fold in nest.folds)
                 w.line(f"#pragma omp simd {clauses}" if clauses and level >= outer else "#pragma GCC ivdep")
             w.line(f"for (i64 i{level} = 0; i{level} < {span.count}; i{level}++) {{")
@@ -69,6 +73,11 @@ def write_nest(low: Lowering, nest: Nest) -> None:
     assert w.indent == depth
     for t in nest.releases:
         low.release(t)
+
+
+def _parallel(low: Lowering, nest: Nest) -> str:
+    """The clause that says when threads share the outermost loop; nothing if never."""
+    return shared(low.w.product(nest.dims))
 
 
 def _begin(low: Lowering, nest: Nest) -> None:

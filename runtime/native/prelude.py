@@ -244,6 +244,8 @@ static inline double rem_d(double a, double b) {
 }
 void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, int);
 void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, int);
+__attribute__((visibility("hidden"))) int d2s_threads(void);
+__attribute__((visibility("hidden"))) int omp_get_thread_num(void);
 void turn_f(i64, i64, const float *, i64, float *);
 void turn_d(i64, i64, const double *, i64, double *);
 static callback d2s_callback;
@@ -259,11 +261,17 @@ FUNCTIONS = {
 
 
 BLAS = ("sgemm_", "dgemm_")
+BOUND = {
+    "sgemm_": "blas_f", "dgemm_": "blas_d", "GOMP_parallel": "omp_run", "omp_get_thread_num": "omp_place",
+    "omp_get_num_threads": "omp_count", "omp_in_parallel": "omp_inside", "_ZN2at15get_num_threadsEv": "torch_threads",
+}  # fmt: skip
+"""Functions of PyTorch's library, and of what it needs, and their names in C."""
+OPENMP = tuple(name for name in BOUND if name not in BLAS)
 
 
 def slots() -> list[str]:
     """The names of the functions that a library is bound to, in the order of its table."""
-    names = [*BLAS]
+    names = [*BOUND]
     for single, double in FUNCTIONS.values():
         names += [f"Sleef_{single.format(8)}", f"Sleef_{double.format(4)}"]
     for single, double in FUNCTIONS.values():

@@ -16,7 +16,7 @@ from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS
 from runtime.native.values import Expr, Tensor, Unsupported, identity
 
-LARGEST = 1 << 19
+LARGEST = 1 << 17
 """Elements of the largest matrix of which a loop keeps a transposed copy."""
 
 
@@ -54,7 +54,8 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
         return (f"gemm_{kind}({int(left_turned)}, {int(turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {data}, "
                 f"{step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
 
-    kept = _kept(low, b) if right_turned and m != 1 else None
+    small = not (isinstance(n, int) and isinstance(k, int)) or n * k <= LARGEST
+    kept = _kept(low, b) if right_turned and m != 1 and small else None
     if kept is None:
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:

@@ -180,7 +180,7 @@ def emit_layer_norm_backward(low: Lowering, op: Operator) -> None:
     columns = low.row.columns(low, rows, n, [("g", g), ("x", x)], head,
                               [(one, step) for one, step in zip(made[1:], (f"g[j] * {normal}", "g[j]")) if one])
     if made[0] is not None or columns.inside:
-        with low.row.each(low, rows, n, *pointers):
+        with low.row.each(low, rows, n, *pointers, apart=not columns.inside):
             low.w.line(head)
             if made[0] is not None:
                 low.w.line(f"{wide} first = 0, second = 0;")

@@ -59,6 +59,21 @@ class Columns:
     finish: Callable[[], None]
 
 
+GRAIN = 32768
+"""Elements from which on threads share a loop, as in PyTorch."""
+
+
+def shared(elements: Expr) -> str:
+    """The clause of OpenMP for a loop over so many elements; nothing where one thread is always quicker.
+
+    >>> shared(1000), shared(1 << 20), shared("n")
+    ('', 'if(1)', 'if(n >= 32768)')
+    """
+    if isinstance(elements, int):
+        return "if(1)" if elements >= GRAIN else ""
+    return f"if({elements} >= {GRAIN})"
+
+
 class RowLoops:
     """Rows one after another, each in loops of C that become vectors."""
 
@@ -69,8 +84,13 @@ class RowLoops:
         return found
 
     @contextmanager
-    def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
-        """A loop over rows ``i``, with a pointer to the row of each tensor."""
+    def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor], apart: bool = True
+             ) -> Iterator[None]:  # fmt: skip
+        """A loop over rows ``i``, with a pointer to the row of each tensor. ``apart``: no row writes what another
+        does."""
+        clause = shared(low.w.arith("*", rows, n)) if apart else ""
+        if clause:
+            low.w.line(f"#pragma omp parallel for schedule(static) {clause}")
         with low.w.block(f"for (i64 i = 0; i < {rows}; i++)"):
             for name, t in tensors:
                 low.w.line(f"{t.ctype} *{name} = p{t.n} + i * {n};")
@@ -112,4 +132,4 @@ def computed(t: Tensor) -> str:
     return "float" if t.dtype in HALVES else t.ctype
 
 
-__all__ = ["C", "Columns", "Joins", "RowLoops", "Target", "computed"]
+__all__ = ["C", "Columns", "Joins", "RowLoops", "Target", "computed", "shared"]

@@ -106,7 +106,7 @@ def test_arguments_are_let_go_after_their_last_use() -> None:
         found = made.run(given, [])
         assert not given
     for mine, other in zip(found, interpreted(parse_program(_BACKWARD)).run(kept, [])):
-        assert torch.allclose(mine, other, rtol=1e-4, atol=1e-3)
+        assert torch.allclose(mine, other, rtol=1e-4, atol=1e-2)
 
 
 def test_a_result_keeps_the_argument_that_it_is_a_view_of() -> None:
@@ -187,7 +187,7 @@ _PRODUCTS = """program "f" {
 
 
 def test_a_large_weight_is_not_copied() -> None:
-    """PyTorch's library takes it as it lies; where sizes are known, nothing asks for a copy."""
+    """It is packed a part at a time, each time; where sizes are known, nothing asks for a copy."""
     w, h = torch.randn(SIDE, SIDE) / 20, torch.randn(8, SIDE)
     assert pieces(agree(_PRODUCTS, [w, h, 6], rounding=1e-4), w, h, 6) < 0.1
     for size, copied in ((512, False), (16, True)):
