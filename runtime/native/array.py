@@ -112,28 +112,30 @@ def _set(low: Lowering, op: Operator) -> None:
 
 
 def emit_stack(low: Lowering, op: Operator) -> None:
-    """``stack`` along the first dimension, of a list or of tensors."""
+    """``stack`` of tensors, or of a list along the first dimension."""
     call_dim = op.args[1] if len(op.args) > 1 else op.kwargs.get("dim", 0)
     given = op.args[0]
-    if call_dim != 0:
-        raise Unsupported("another dimension")
     w = low.w
     if isinstance(given, (list, tuple)):
         tensors = [low.tensor(one) for one in given]
         first = tensors[0]
+        dim = axis(first, call_dim, 1)
         for one in tensors:
             low.memory(one)
-            if one.dtype != first.dtype or one.dims != first.dims or not one.straight:
+            if one.dtype != first.dtype or one.dims != first.dims:
                 raise Unsupported("tensors that differ")
         low.flush()
-        made = low.fresh(first.dtype, (len(tensors), *first.dims))
-        size = w.product(first.dims)
+        made = low.fresh(first.dtype, (*first.dims[:dim], len(tensors), *first.dims[dim:]))
+        strides = w.dense(made.dims)
         for number, one in enumerate(tensors):
             place = low.blank(first.dtype, first.dims)
-            w.line(f"p{place.n} = p{made.n} + {number} * {size};")
+            place.strides = None if dim == 0 else (*strides[:dim], *strides[dim + 1 :])
+            w.line(f"p{place.n} = p{made.n} + {number} * {strides[dim]};")
             low.copy(place, one)
         low.give(op.outputs[0], made)
         return
+    if call_dim != 0:
+        raise Unsupported("another dimension")
     items = low.items(given)
     like = items.item
     if not isinstance(like, Tensor):

@@ -37,35 +37,39 @@ def emit(low: Lowering, op: Operator) -> None:
     if mask is not None and mask.rank not in (2, 3, 4):
         raise Unsupported("a rank")
     w = low.w
-    for a, b in ((q, k), (q, v)):
-        for own, other in zip(a.dims[:2], b.dims[:2]):
-            fit(low, own, other)
+    batch: list[Expr] = []
+    for sizes in zip(q.dims[:2], k.dims[:2], v.dims[:2]):
+        whole = [size for size in sizes if size != 1] or [1]
+        for other in whole[1:]:
+            fit(low, whole[0], other)
+        batch.append(whole[0])
     fit(low, q.dims[3], k.dims[3])
     fit(low, k.dims[2], v.dims[2])
     rows, columns, depth, width = q.dims[2], k.dims[2], q.dims[3], v.dims[3]
     limit(low, rows, columns, depth, width)
     if mask is not None:
-        _fits(low, mask, (*q.dims[:2], rows, columns))
+        _fits(low, mask, (*batch, rows, columns))
         low.memory(mask)
-    by_kernel = _has_kernel(low, q, k, v, mask)
+    by_kernel = k.dims[:2] == v.dims[:2] == q.dims[:2] and _has_kernel(low, q, k, v, mask)
     scale = f"({q.ctype}){_scale(low, call['scale'], depth)}"
     low.flush()
     q, k, v = laid = [_with_rows(low, one) for one in given]
-    out = low.blank(q.dtype, (*q.dims[:3], width))
+    out = low.blank(q.dtype, (*batch, rows, width))
     out.order = given[0].order if by_kernel else out.order
     low.allocate(out)
     threads = w.local("i64", "z")
     w.line(f"{threads} = d2s_threads();")
     scores = low.fresh(q.dtype, (threads, _ROWS, columns))
-    work = w.product((*q.dims[:3], columns, depth))
+    work = w.product((*batch, rows, columns, depth))
     letter = "f" if q.dtype is torch.float32 else "d"
-    steps = [low.strides(one) for one in (q, k, v, out)]
+    steps = [[0 if size == 1 else step for size, step in zip(one.dims[:2], low.strides(one))] + [low.strides(one)[2]]
+             for one in (q, k, v, out)]  # fmt: skip
     indices = [w.local("i64", "y") for _ in range(2)]
     clause = shared(work)
     if clause:
         w.line(f"#pragma omp parallel for collapse(2) schedule(static) {clause}")
     with ExitStack() as loops:
-        for index, size in zip(indices, q.dims):
+        for index, size in zip(indices, batch):
             loops.enter_context(w.block(f"for ({index} = 0; {index} < {size}; {index}++)"))
         for name, one, step in zip("qkvo", (q, k, v, out), steps):
             place = " + ".join(f"{index} * {size}" for index, size in zip(indices, step))

@@ -1,4 +1,4 @@
-"""Tensors with numbers around them: memory of the whole, filled, and the tensor copied into the part of it.
+"""Bigger tensors made of one: with numbers around it, or with each slice several times.
 
     aten.pad.default(%x, [1, 2])      ->      p9[0 ... n + 3] = 0; p9[1 ... n + 1] = p3[...]
 """
@@ -10,6 +10,7 @@ from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import element
 from runtime.native.values import Expr, Number, Unsupported
+from runtime.native.views import axis
 from runtime.ops import aten
 
 
@@ -55,4 +56,27 @@ def emit(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], made)
 
 
-__all__ = ["emit"]
+def emit_repeat(low: Lowering, op: Operator) -> None:
+    """``repeat_interleave``: each slice along a dimension, so many times."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    t, times = low.tensor(op.args[0]), call["repeats"]
+    if type(times) is not int or times < 1 or call["dim"] is None or call["output_size"] is not None:
+        raise Unsupported("these repeats")
+    dim = axis(t, call["dim"])
+    low.memory(t)
+    low.flush()
+    w = low.w
+    made = low.fresh(t.dtype, (*t.dims[:dim], w.arith("*", t.dims[dim], times), *t.dims[dim + 1 :]))
+    apart = (*t.dims[: dim + 1], times, *t.dims[dim + 1 :])
+    own, source = low.strides(t), low.blank(t.dtype, apart)
+    source.strides = (*own[: dim + 1], 0, *own[dim + 1 :])
+    to = low.blank(t.dtype, apart)
+    w.line(f"p{source.n} = p{t.n}; p{to.n} = p{made.n};")
+    nest = Nest(apart, to.order)
+    nest.store(low, to, nest.load(low, source))
+    nest.write(low)
+    w.line(f"o{made.n} |= VIEW;")  # PyTorch's is one, of memory that nobody else has
+    low.give(op.outputs[0], made)
+
+
+__all__ = ["emit", "emit_repeat"]

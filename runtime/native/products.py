@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import torch
 
-from runtime.ir import Operand, Operator
+from runtime.ir import Operand, Operator, Variable
 from runtime.native import chunks
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
@@ -186,24 +186,51 @@ def emit_matmul(low: Lowering, op: Operator) -> None:
         low.release(turned)
     elif ranks == (1, 1):
         made = dot(low, a, b)
-    elif a.rank > 2 and b.rank == 2 and a.strides is None and a.straight:
-        flat = low.view(a, (low.w.product(a.dims[:-1]), a.dims[-1]), None)
+    elif a.rank > 2 and b.rank == 2:
+        whole = low.dense(a)
+        flat = low.view(whole, (low.w.product(a.dims[:-1]), a.dims[-1]), None)
         made = mm(low, flat, b)
         made.dims = (*a.dims[:-1], b.dims[1])
         made.order = identity(a.rank)
         low.release(flat)
+        if whole is not a:
+            low.release(whole)
     else:
         made = _batched(low, a, b)
     low.give(op.outputs[0], made)
 
 
 def emit_addmm(low: Lowering, op: Operator) -> None:
-    """``bias + a @ b``: the product is added to a copy of the bias."""
-    if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
-        raise Unsupported("factors")
+    """``bias + a @ b``: the product is added to a copy of the bias; with factors, to what it is multiplied with."""
     bias, a, b = _operands(low, *op.args[:3])
+    if _has_factors(op):
+        low.give(op.outputs[0], _weighed(low, op, bias, mm(low, a, b)))
+        return
     made = _ahead(low, op, op.args[1], b, bias)
     low.give(op.outputs[0], _with_bias(low, bias, a, b) if made is None else made)
+
+
+def _has_factors(op: Operator) -> bool:
+    if len(op.args) > 3:
+        raise Unsupported("factors")
+    return any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta"))
+
+
+def _weighed(low: Lowering, op: Operator, bias: Tensor, product: Tensor) -> Tensor:
+    """``beta * bias + alpha * product``, in the product's memory; a bias with factor 0 is not read."""
+    alpha, beta = (low.number(op.kwargs.get(name, 1)) for name in ("alpha", "beta"))
+    if bias.rank > product.rank or isinstance(op.kwargs.get("beta", 1), Variable):
+        raise Unsupported("a bias")
+    for own, size in zip(reversed(bias.dims), reversed(product.dims)):
+        if own != 1:
+            fit(low, own, size)
+    nest = Nest(product.dims, identity(product.rank))
+    text = f"({product.ctype}){alpha.text} * {nest.load(low, product)}"
+    if op.kwargs.get("beta", 1) != 0:
+        text = f"({product.ctype}){beta.text} * {nest.load(low, bias)} + {text}"
+    nest.store(low, product, text)
+    nest.write(low)
+    return product
 
 
 def _ahead(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -270,17 +297,20 @@ def emit_bmm(low: Lowering, op: Operator) -> None:
 
 
 def emit_baddbmm(low: Lowering, op: Operator) -> None:
-    """``bias + a @ b`` for each of the batch, the bias of one size with the result."""
-    if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
-        raise Unsupported("factors")
-    bias, a, b = _operands(low, *op.args)
+    """``bias + a @ b`` for each of the batch, the bias of one size with the result unless there are factors."""
+    bias, a, b = _operands(low, *op.args[:3])
+    if _has_factors(op):
+        low.give(op.outputs[0], _weighed(low, op, bias, _batched(low, a, b)))
+        return
     low.give(op.outputs[0], _batched(low, a, b, bias))
 
 
 def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """One product for each of a batch of any rank; matrices may lie anywhere, and be transposed."""
-    if a.rank != b.rank or a.rank < 3 or not a.order or not b.order:
-        raise Unsupported("a layout")
+    if a.rank != b.rank or a.rank < 3:
+        raise Unsupported("a rank")
+    given = (a, b)
+    a, b = (one if one.order else low.dense(one) for one in given)
     for own, other in zip(a.dims[:-2], b.dims[:-2]):
         fit(low, own, other)
     fit(low, a.dims[-1], b.dims[-2])
@@ -301,6 +331,9 @@ def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) ->
             offsets = [f"{index} * {one}" for index, one in zip(indices, step) if one != 0]
             w.line(f"p{part.n} = p{t.n}{''.join(' + ' + one for one in offsets)};")
         gemm(low, parts[2], parts[0], parts[1], add=bias is not None)
+    for one, before in zip((a, b), given):
+        if one is not before:
+            low.release(one)
     return out
 
 

@@ -85,8 +85,10 @@ OVERLOADS: dict[Rule, list[str]] = {
     losses.emit_cross_entropy: ["cross_entropy_loss.default"],
     views.emit_select: ["select.int"],
     views.emit_slice: ["slice.Tensor"],
-    views.emit_split: ["split.Tensor", "unsafe_split.Tensor", "chunk.default"],
-    views.emit_transpose: ["t.default", "transpose.int", "permute.default"],
+    views.emit_split: ["split.Tensor", "unsafe_split.Tensor", "chunk.default", "split.sizes",
+                       "split_with_sizes.default"],
+    views.emit_transpose: ["t.default", "transpose.int", "permute.default", "numpy_T.default", "mT.default",
+                          "swapaxes.default", "swapdims.default"],
     views.emit_unsqueeze: ["unsqueeze.default"],
     views.emit_squeeze: ["squeeze.dim"],
     views.emit_expand: ["expand.default"],
@@ -113,6 +115,7 @@ OVERLOADS: dict[Rule, list[str]] = {
     array.emit_stack: ["stack.default"],
     array.emit_cat: ["cat.default"],
     padding.emit: ["pad.default", "constant_pad_nd.default"],
+    padding.emit_repeat: ["repeat_interleave.self_int"],
 }  # fmt: skip
 
 RULES |= {f"aten.{name}": rule for rule, names in OVERLOADS.items() for name in names}

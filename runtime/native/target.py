@@ -40,6 +40,9 @@ class Target:
     rereads_rows: bool
     """Whether what a fold stored in a row is read again, rather than computed twice."""
 
+    copies_rows: bool = False
+    """Whether rows that do not lie one after another are copied."""
+
     def sums(self, dtype: torch.dtype) -> str:
         """The type that sums of elements are added in."""
         return "double" if self.wide_sums or dtype is torch.float64 else "float"
@@ -47,7 +50,7 @@ class Target:
 
 C = Target(registers=True, wide_sums=True, rounds_addends=True, divides_by_numbers=True,
            more_roundings=frozenset({("sigmoid_backward", torch.float16)}), halves_in_rows=False,
-           rereads_rows=True)  # fmt: skip
+           rereads_rows=True, copies_rows=True)  # fmt: skip
 """PyTorch's kernels for the CPU."""
 
 

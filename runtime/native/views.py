@@ -59,11 +59,12 @@ def narrow(low: Lowering, t: Tensor, dim: int, start: Expr, length: Expr) -> Ten
 
 
 def emit_slice(low: Lowering, op: Operator) -> None:
-    """``x[start:end]`` along a dimension, as Python clips it; steps other than 1 run in Python."""
+    """``x[start:end:step]`` along a dimension, as Python clips it."""
     t = low.tensor(op.args[0])
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
     dim = axis(t, call["dim"])
-    if call["step"] != 1:
+    step = call["step"]
+    if type(step) is not int or step < 1:
         raise Unsupported("a step")
     size = t.dims[dim]
     ends: list[Expr] = []
@@ -84,14 +85,37 @@ def emit_slice(low: Lowering, op: Operator) -> None:
     else:
         length = low.w.local("i64", "z")
         low.w.line(f"{length} = {end} - {start} > 0 ? {end} - {start} : 0;")
-    low.give(op.outputs[0], narrow(low, t, dim, start, length))
+    part = narrow(low, t, dim, start, length)
+    if step != 1:
+        strides = list(low.strides(part))
+        strides[dim] = low.w.arith("*", strides[dim], step)
+        if isinstance(length, int):
+            count: Expr = -(-length // step)
+        else:
+            count = low.w.local("i64", "z")
+            low.w.line(f"{count} = ({length} + {step - 1}) / {step};")
+        part.strides, part.dims = tuple(strides), (*t.dims[:dim], count, *t.dims[dim + 1 :])
+    low.give(op.outputs[0], part)
 
 
 def emit_split(low: Lowering, op: Operator) -> None:
-    """``split`` into parts of one size, or ``chunk``; outputs that nothing reads are left out."""
+    """``split`` into parts of known sizes, or ``chunk``; outputs that nothing reads are left out."""
     t = low.tensor(op.args[0])
     dim = axis(t, op.args[2] if len(op.args) > 2 else op.kwargs.get("dim", 0))
     size, part = t.dims[dim], op.args[1]
+    unread = set(low.live.unread[id(op)])
+    if isinstance(part, (list, tuple)):
+        known = [one for one in part if type(one) is int and one >= 0]
+        if len(known) < len(part) or len(part) != len(op.outputs):
+            raise Unsupported("parts that are not known")
+        if isinstance(size, int) and sum(known) != size:
+            raise Unsupported("parts that do not fit")
+        if not isinstance(size, int):
+            low.w.bail(f"{size} != {sum(known)}")
+        for place, out in enumerate(op.outputs):
+            if out not in unread:
+                low.give(out, narrow(low, t, dim, sum(known[:place]), known[place]))
+        return
     if op.name == "aten.chunk.default" and isinstance(size, int) and type(part) is int and part > 0:
         part = -(-size // part)
     if not isinstance(size, int) or type(part) is not int or part <= 0:
@@ -99,14 +123,13 @@ def emit_split(low: Lowering, op: Operator) -> None:
     starts = range(0, size, part)
     if len(starts) != len(op.outputs):
         raise Unsupported("another number of parts")
-    unread = set(low.live.unread[id(op)])
     for start, out in zip(starts, op.outputs):
         if out not in unread:
             low.give(out, narrow(low, t, dim, start, min(part, size - start)))
 
 
 def emit_transpose(low: Lowering, op: Operator) -> None:
-    """``t``, ``transpose`` and ``permute``."""
+    """``t``, ``T``, ``mT``, ``transpose``, its other names, and ``permute``."""
     t = low.tensor(op.args[0])
     short = op.name.split(".")[1]
     if short == "permute":
@@ -116,10 +139,14 @@ def emit_transpose(low: Lowering, op: Operator) -> None:
         places = [axis(t, dim) for dim in dims]
     else:
         places = list(range(t.rank))
-        if short == "t":
+        if short in ("t", "numpy_T"):
             if t.rank > 2:
                 raise Unsupported("a rank")
             places.reverse()
+        elif short == "mT":
+            if t.rank < 2:
+                raise Unsupported("a rank")
+            places[-2:] = places[:-3:-1]
         else:
             a, b = axis(t, op.args[1]), axis(t, op.args[2])
             places[a], places[b] = places[b], places[a]

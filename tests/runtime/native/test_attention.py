@@ -98,3 +98,19 @@ def test_sizes_that_do_not_fit_are_pythons(left: tuple[int, ...]) -> None:
     }"""
     agree(text, [torch.randn(left), torch.randn(2, 2, 5, 4)], [torch.randn(left), torch.randn(2, 2, 5, 3)],
           [torch.randn(left), torch.randn(3, 2, 5, 4)], rounding=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize(("k", "v"), [("b, 1", "b, 1"), ("1, h", "b, h"), ("b, 1", "1, h"), ("b, h", "b, 1")])
+def test_batches_that_are_one(k: str, v: str) -> None:
+    """One head of keys for all of the queries', and its like."""
+    text = f"""program "f" {{
+      input %q : f32[b, h, m, 4] = "q"
+      input %k : f32[{k}, n, 4] = "k"
+      input %v : f32[{v}, n, 4] = "v"
+      %o : f32[b, h, m, 4] = aten.scaled_dot_product_attention.default(%q, %k, %v)
+      return %o as $0
+    }}"""
+    sizes = {"b": 2, "h": 3, "1": 1}
+    call = [torch.randn(2, 3, 5, 4), *(torch.randn(*(sizes[one] for one in lead.split(", ")), 7, 4) for lead in (k, v))]
+    made = agree(text, call, rounding=1e-5)
+    assert not gave_up(made)

@@ -10,6 +10,7 @@ import torch
 from runtime.executor import compile_program as interpreted
 from runtime.ir.parser import parse_program
 from runtime.native import NativeExecutable, compile_program
+from tests.runtime.native.programs import agree, gave_up
 
 _TEXT = """program "f" {
   input %a : DTYPE[SA] = "a"
@@ -101,3 +102,45 @@ def test_batches(dtype: torch.dtype, left: str, right: str) -> None:
             torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
     names = {"aten.matmul.default", "aten.bmm.default", "aten.baddbmm.default"}
     assert not names & set(mine.in_python()) and all(not region.failures for region in mine.written.compiled)
+
+
+@pytest.mark.parametrize("bias", ["m, n", "n", "1, n", "m, 1"])
+@pytest.mark.parametrize(("alpha", "beta"), [(2.0, 1.0), (1.0, 0.0), (0.5, -3.0), (0.0, 1.0), (2, 3)])
+@pytest.mark.parametrize("batch", ["", "b, "])
+def test_factors(bias: str, alpha: float, beta: float, batch: str) -> None:
+    """Of the product and of what it is added to; a bias with factor 0 may be no number."""
+    name = "baddbmm" if batch else "addmm"
+    text = f"""program "f" {{
+      input %c : f32[{bias}] = "c"
+      input %x : f32[{batch}m, k] = "x"
+      input %y : f32[{batch}k, n] = "y"
+      %z : f32[{batch}m, n] = aten.{name}.default(%c, %x, %y, beta={beta}, alpha={alpha})
+      return %z as $0
+    }}"""
+    for b, m, k, n in ((2, 3, 5, 7), (1, 1, 4, 1), (3, 20, 33, 40)):
+        sizes = {"m": m, "n": n, "1": 1}
+        c = torch.randn([sizes[one] for one in bias.split(", ")])
+        if beta == 0:
+            c.fill_(float("nan"))
+        lead = (b,) if batch else ()
+        call = [c, torch.randn(*lead, m, k), torch.randn(*lead, k, n)]
+        made = agree(text, call, rounding=1e-5)
+        assert not gave_up(made)
+
+
+def test_operands_that_lie_anywhere() -> None:
+    """Expanded and strided operands, of three dimensions and of two."""
+    text = """program "f" {
+      input %x : f32[b, m, k] = "x"
+      input %y : f32[k, n] = "y"
+      %t : f32[m, b, k] = aten.transpose.int(%x, 0, 1)
+      %u : f32[m, 1, b, k] = aten.unsqueeze.default(%t, 1)
+      %e : f32[m, 3, b, k] = aten.expand.default(%u, [-1, 3, -1, -1])
+      %s : f32[m, 3, k, b] = aten.transpose.int(%e, 2, 3)
+      %p : f32[m, 3, b, b] = aten.matmul.default(%e, %s)
+      %z : f32[m, b, n] = aten.matmul.default(%t, %y)
+      return %z, %p as ($0, $1)
+    }"""
+    made = agree(text, *([torch.randn(b, m, k), torch.randn(k, n)] for b, m, k, n in ((2, 3, 4, 5), (4, 2, 33, 20))),
+                 rounding=1e-5)  # fmt: skip
+    assert not gave_up(made)

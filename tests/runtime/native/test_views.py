@@ -102,6 +102,8 @@ SOURCES = [
     "aten.neg.default(%x)", "aten.permute.default(%w, [2, 0, 1])", "aten.transpose.int(%w, 0, 1)",
     "aten.slice.Tensor(%w, 2, 1, 3)", "aten.slice.Tensor(%w, 0, 1, 2)", "aten.select.int(%w, 1, 1)",
     "aten.unsqueeze.default(%w, 0)", "aten.expand.default(%w, [2, 2, 6, 4])", "aten.transpose.int(%w, 1, 2)",
+    "aten.slice.Tensor(%w, 1, 1, 6, 2)", "aten.slice.Tensor(%w, 2, 0, 9, 3)", "aten.mT.default(%w)",
+    "aten.swapaxes.default(%w, 0, -1)",
 ]  # fmt: skip
 
 
@@ -126,7 +128,10 @@ def _shape(view: str, **tensors: torch.Tensor) -> torch.Size | None:
     "view.default({}, [1, 2, 6, 1, 2, 2])", "reshape.default({}, [1, 2, 6, 1, 2, 2])", "flatten.using_ints({})",
     "flatten.using_ints({}, 1)", "flatten.using_ints({}, 0, 1)", "flatten.using_ints({}, 1, 1)",
     "unsqueeze.default({}, 0)", "unsqueeze.default({}, 1)", "unsqueeze.default({}, -1)", "squeeze.dim({}, 0)",
-    "squeeze.dim({}, 1)", "contiguous.default({})", "dropout.default({}, 0.5, False)", "dropout.default({}, 0.0, True)",
+    "squeeze.dim({}, 1)", "contiguous.default({})", "mT.default({})", "slice.Tensor({}, 0, 0, 9, 2)",
+    "slice.Tensor({}, -1, 1, 9, 2)", "softmax.int({}, -1)", "repeat_interleave.self_int({}, 3, 1)",
+    "repeat_interleave.self_int({}, 2, -1)", "stack.default([{}, {}], 1)", "stack.default([{}, {}], -1)",
+    "stack.default([{}, {}])", "dropout.default({}, 0.5, False)", "dropout.default({}, 0.0, True)",
     "reshape.default({}, [4, 2, 6])", "reshape.default({}, [2, 6, 4])", "view.default({}, [2, 6, 2, 2])",
 ])  # fmt: skip
 @pytest.mark.parametrize("open_", [False, True])
@@ -137,7 +142,7 @@ def test_other_sizes_of_every_layout(source: str, how: str, open_: bool) -> None
     assert first is not None
     laid = eval(source.replace("aten.", "torch.ops.aten.").replace("%x", "x").replace("%w", "w"),
                 {"torch": torch, "x": x, "w": x.neg()})  # fmt: skip
-    second = _shape("aten." + how.format("%v"), v=laid)
+    second = _shape("aten." + how.replace("{}", "%v"), v=laid)
     if second is None:
         pytest.skip("PyTorch refuses it")
 
@@ -149,7 +154,7 @@ def test_other_sizes_of_every_layout(source: str, how: str, open_: bool) -> None
       input %x : f32[{"n, 6, 4" if open_ else "2, 6, 4"}] = "x"
       %w : f32[{"n, 6, 4" if open_ else "2, 6, 4"}] = aten.neg.default(%x)
       %v : f32[{said(first, "a")}] = {source}
-      %y : f32[{said(second, "b")}] = aten.{how.format("%v")}
+      %y : f32[{said(second, "b")}] = aten.{how.replace("{}", "%v")}
       %e : f32[{said(second, "b")}] = aten.exp.default(%y)
       %z : f32[c] = aten.reshape.default(%e, [-1])
       return %y, %z as ($0, $1)
@@ -172,3 +177,17 @@ def test_heads_are_put_side_by_side(length: int) -> None:
     }"""
     made = agree(text, [torch.randn(2, 4, length, 3)], [torch.randn(1, 4, length, 3)], rounding=1e-6)
     assert bool(gave_up(made)) == (not length)
+
+
+def test_parts_of_sizes() -> None:
+    text = """program "f" {
+      input %x : f32[n, 6] = "x"
+      %w : f32[n, 6] = aten.neg.default(%x)
+      %a : f32[n, 1], %b : f32[n, 3], %c : f32[n, 2] = aten.split_with_sizes.default(%w, [1, 3, 2], -1)
+      %d : f32[2, 6], %e : f32[0, 6], %f : f32[3, 6] = aten.split.sizes(%w, [2, 0, 3])
+      %g : f32[n, 3] = aten.exp.default(%b)
+      return %a, %c, %d, %e, %f, %g as ($0, $1, $2, $3, $4, $5)
+    }"""
+    made = agree(text, [torch.randn(5, 6)], rounding=1e-6)
+    assert not gave_up(made)
+    agree(text, [torch.randn(4, 6)])
