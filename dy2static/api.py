@@ -56,7 +56,7 @@ def to_static(
         backend: ``"interpreter"``: operators run one by one, bit for bit as in eager. ``"c"``: loops and runs of
             operators are compiled to C when they first run. ``"auto"``: the interpreter first, and C from the 16th call
             of a Program on. ``"cuda"``: runs of operators on CUDA tensors are few kernels (docs/backends.md). None: the
-            environment variable ``DY2STATIC_BACKEND``, else the interpreter.
+            environment variable ``DY2STATIC_BACKEND``, else ``"auto"``; without a C compiler the interpreter.
         full_graph: False: where a call cannot become a Program, such calls run as plain Python from then on, after one
             EagerWarning that names the line and the reason, and what they call may be Programs still: ``explain()``
             lists it (docs/plain_python.md).

@@ -1,4 +1,4 @@
-"""Which executor runs Programs: what the user says, else the environment, else the interpreter."""
+"""Which executor runs Programs: what the user says, else the environment, else ``"auto"`` where C can be compiled."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import difflib
 import os
 
 from runtime.calling.executors import EXECUTORS
+from runtime.native import build
 
 BACKEND_VARIABLE = "DY2STATIC_BACKEND"
-DEFAULT_BACKEND = "interpreter"
 AVAILABLE = tuple(EXECUTORS)
 PLANNED = ("inductor",)
 
 
 def choose_backend(name: str | None) -> str:
-    """The backend to use: ``name``, else the environment variable ``DY2STATIC_BACKEND``, else the interpreter.
+    """The backend to use: ``name``, else the environment variable ``DY2STATIC_BACKEND``, else ``"auto"``; without a C
+    compiler the interpreter.
 
     >>> choose_backend("interpreter")
     'interpreter'
@@ -23,7 +24,7 @@ def choose_backend(name: str | None) -> str:
     """
     source = "backend"
     if name is None:
-        name = os.environ.get(BACKEND_VARIABLE) or DEFAULT_BACKEND
+        name = os.environ.get(BACKEND_VARIABLE) or ("interpreter" if build.compiler() is None else "auto")
         source = f"the environment variable {BACKEND_VARIABLE}"
     if not isinstance(name, str):
         raise TypeError(f"backend must be a string or None, not {name!r}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from runtime.calling.backends import choose_backend
 from runtime.calling.prepare import Options, prepare
 from runtime.errors import ProgramError
 from runtime.ir import Block, Input, TensorType, Variable
@@ -59,10 +60,10 @@ def global_scope() -> Scope:
 class Executor:
     """Runs Programs: the startup Program once, the main one with ``feed`` as often as there is data."""
 
-    def __init__(self, device: torch.device | str = "cpu", backend: str = "interpreter") -> None:
+    def __init__(self, device: torch.device | str = "cpu", backend: str | None = None) -> None:
         """``device``: where inputs are put; ``backend``: as of ``to_static``."""
         self.device = torch.device(device)
-        self.backend = backend
+        self.backend = choose_backend(backend)
         self._prepared: weakref.WeakKeyDictionary[Program, dict[Any, _Prepared]] = weakref.WeakKeyDictionary()
 
     def run(
