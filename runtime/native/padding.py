@@ -75,7 +75,8 @@ def emit_repeat(low: Lowering, op: Operator) -> None:
     nest = Nest(apart, to.order)
     nest.store(low, to, nest.load(low, source))
     nest.write(low)
-    w.line(f"o{made.n} |= VIEW;")  # PyTorch's is one, of memory that nobody else has
+    if not low.alone:
+        w.line(f"o{made.n} |= VIEW;")  # PyTorch's is one, of memory that nobody else has
     low.give(op.outputs[0], made)
 
 

@@ -263,7 +263,7 @@ def _give_in_other_sizes(low: Lowering, op: Operator, t: Tensor, dims: list[Expr
     if parts is not None:
         strides, order = parts
         low.give(op.outputs[0], low.view(t, dims, strides, 0, order))
-    elif ".reshape" in op.name or ".flatten" in op.name:
+    elif not low.alone and (".reshape" in op.name or ".flatten" in op.name):
         low.give(op.outputs[0], _copied_or_viewed(low, t, dims))
     else:
         raise Unsupported("memory that is not dense")

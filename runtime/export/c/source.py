@@ -125,6 +125,8 @@ def _pragma(line: str) -> str:
     if found is None:
         return line
     indent, what = found.groups()
+    if what.startswith("omp parallel for schedule"):  # exported C is one thread's
+        return ""
     return f'{indent}D2S_SIMD("{what}")' if what.startswith("omp simd") else f"{indent}D2S_IVDEP"
 
 

@@ -85,19 +85,19 @@ def test_calls_from_several_threads_at_once() -> None:
     torch.set_num_threads(3)
     calls = [_tensors("attention", 2, 30 + number) for number in range(4)]
     expected = [made.run(list(call), [])[0].clone() for call in calls]
-    wrong: list[int] = []
+    found: list[list[torch.Tensor]] = [[] for _ in calls]
 
-    def work(number: int) -> None:
+    def run_often(number: int) -> None:
         for _ in range(50):
-            if not torch.equal(made.run(list(calls[number]), [])[0], expected[number]):
-                wrong.append(number)
+            found[number].append(made.run(list(calls[number]), [])[0])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=run_often, args=(number,)) for number in range(4)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
-    assert not wrong
+    for many, one in zip(found, expected):
+        assert len(many) == 50 and all(torch.equal(each, one) for each in many)
 
 
 def test_small_loops_are_one_threads(monkeypatch: pytest.MonkeyPatch) -> None:
