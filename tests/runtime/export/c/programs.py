@@ -562,8 +562,8 @@ def by_name_again(x, v, w, i):
         F.adaptive_max_pool1d(x, 2),
         F.adaptive_avg_pool3d(x[None], (1, 2, 3)), F.adaptive_max_pool3d(x[None], 2), F.max_pool1d(x, 2,
         return_indices=True),
-        F.max_pool3d(x[None], 2, return_indices=True), F.conv3d(x[None], w[None, None, None, :1], padding="same"),
-        F.conv_transpose3d(x[None], w[None, None, :2], stride=2), A.softmax(x.double(), 0), x.int().sum(),
+        F.max_pool3d(x[None], 2, return_indices=True), F.conv3d(x[None], w[None, None, None, :1, :3], padding="same"),
+        F.conv_transpose3d(x[None], w[None, None, None, :2], stride=2), A.softmax(x.double(), 0), x.int().sum(),
         x.cumsum(0, dtype=torch.float64),
     )  # fmt: skip
 
