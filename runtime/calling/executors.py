@@ -16,19 +16,21 @@ class Executor:
 
     compile: Makes a Program runnable; has the signature of ``compile_program``. successor: What takes over after some
     calls (``takeover``). limited: Makes one runnable that keeps to ``limits``. exact: Whether it calls eager's
-    operators one by one: it has eager's bits, and a call costs it about what it costs eager.
+    operators one by one: it has eager's bits, and a call costs it about what it costs eager. packs: Whether it, or what
+    takes over, can pack parameters that nothing changes (``frozen``).
     """
 
     compile: Callable[..., Executable]
     successor: Callable[..., native.NativeExecutable] | None = None
     limited: Callable[..., Executable] | None = None
     exact: bool = False
+    packs: bool = False
 
 
 EXECUTORS = {
     "interpreter": Executor(compile_program, limited=compile_limited, exact=True),
-    "c": Executor(native.compile_program),
-    "auto": Executor(compile_program, successor=native.compile_now),
+    "c": Executor(native.compile_program, packs=True),
+    "auto": Executor(compile_program, successor=native.compile_now, packs=True),
     "cuda": Executor(kernels.compile_program),
 }
 

@@ -28,7 +28,7 @@ class Options:
     Python's own. views: Positions of results that are built elsewhere, and pass no gradient. eager_autograd: Whether
     it always runs under torch's autograd, operator by operator. strategy: Which passes it goes through, and where the
     executor writes results. functions: What its ``py_func`` Operators call, by name. limits: What a run may ask of the
-    process; an executor that does not keep to them takes none.
+    process; an executor that does not keep to them takes none. frozen: Whether nothing ever changes its parameters.
     """
 
     backend: str = "interpreter"
@@ -38,6 +38,7 @@ class Options:
     strategy: BuildStrategy = field(default_factory=BuildStrategy)
     functions: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits | None = None
+    frozen: bool = False
 
 
 def prepare(program: Program, options: Options) -> Runner:
@@ -62,13 +63,14 @@ def prepare(program: Program, options: Options) -> Runner:
     if memory != USUAL:
         given["memory"] = memory
     chosen_executor = executor(options.backend)
-    compiled: Any = functools.partial(chosen_executor.compile, **given)
+    later = chosen_executor.successor
+    packing = {"frozen": True} if options.frozen and chosen_executor.packs else {}
+    compiled: Any = functools.partial(chosen_executor.compile, **given, **({} if later else packing))
     if options.limits is not None:
         if chosen_executor.limited is None:
             raise ValueError(f"backend {options.backend!r} keeps to no limits")
         compiled = functools.partial(chosen_executor.limited, limits=options.limits, **given)
-    later = chosen_executor.successor
-    takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
+    takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given, **packing))
     PassManager(chosen(strategy)).run(program)
     require_order(program, always=True)
     one_by_one = chosen_executor.exact or (takeover is not None and not gains_with_gradients(program))

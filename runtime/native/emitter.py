@@ -40,6 +40,8 @@ class NativeEmitter(RegionEmitter[Lowering]):
     """Operators that C runs."""
     done_for_c: dict[int, str] = field(default_factory=dict)
     """Operators that Python runs when C asks for it."""
+    frozen: frozenset[Variable] = frozenset()
+    """Parameters that nothing ever changes."""
     stacks: frozenset[Variable] = frozenset()
     """Lists that only backward halves read."""
 
@@ -84,7 +86,7 @@ class NativeEmitter(RegionEmitter[Lowering]):
         leaving = self._leaving(ops)
         for _ in range(_TRIES):
             low = Lowering(self.live, assumed, ops=ops, outer=outer, counted=self.coverage or {},
-                           layouts=layouts, leaving=leaving)  # fmt: skip
+                           layouts=layouts, leaving=leaving, frozen=self.frozen)  # fmt: skip
             low.w.early = set()
             for index, op in enumerate(ops):
                 try:

@@ -44,8 +44,9 @@ class NativeExecutable(WatchedExecutable):
 
     def __init__(self, program: Program, functions: Mapping[str, Callable[..., Any]],
                  exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
-                 kept: frozenset[int] = frozenset(), memory: Memory = USUAL) -> None:  # fmt: skip
+                 kept: frozenset[int] = frozenset(), memory: Memory = USUAL, frozen: bool = False) -> None:  # fmt: skip
         self._kept = kept
+        self._frozen = frozen
         self.libraries: list[Library] = []
         """The C of each variant."""
         super().__init__(program, functions, exceptions, coverage, consuming, memory)
@@ -69,6 +70,8 @@ class NativeExecutable(WatchedExecutable):
     def _emitter(self, *args: Any) -> emitter.Emitter:
         made = NativeEmitter(*args)
         made.stacks = stacks_of(self.program, self._kept)
+        if self._frozen:
+            made.frozen = frozenset(one.var for one in self.program.params)
         self.written = made
         self.libraries.append(made.library)
         return made
@@ -110,9 +113,10 @@ class NativeExecutable(WatchedExecutable):
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
     exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
-    kept: Collection[int] = (), memory: Memory = USUAL,
+    kept: Collection[int] = (), memory: Memory = USUAL, frozen: bool = False,
 ) -> Executable:
-    """Make a Program runnable, with C where there is a compiler; the signature is the interpreter's.
+    """Make a Program runnable, with C where there is a compiler; the signature is the interpreter's. ``frozen``:
+    whether nothing ever changes its parameters; then matrices among them are packed once.
 
     >>> from runtime.ir.parser import parse_program
     >>> program = parse_program('''program "f" {
@@ -136,12 +140,13 @@ def compile_program(
         return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming,
                            memory=memory)  # fmt: skip
     stacks = frozenset(kept)
-    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks, memory)
+    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks, memory,
+                            frozen)  # fmt: skip
 
 
 def compile_now(
     program: Program, *, exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False,
-    kept: Collection[int] = (), grads: Collection[bool] = (), memory: Memory = USUAL,
+    kept: Collection[int] = (), grads: Collection[bool] = (), memory: Memory = USUAL, frozen: bool = False,
 ) -> NativeExecutable:
     """As ``compile_program``, and the compiler has run: for callers in the current grad mode, else in all of ``grads``.
 
@@ -151,7 +156,7 @@ def compile_now(
         raise build.BuildError(build.NO_COMPILER)
     wanted = list(grads) or [torch.is_grad_enabled()]
     with torch.set_grad_enabled(wanted[0]):
-        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept), memory)
+        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept), memory, frozen)
     for grad in wanted:
         made.ready(grad)
     return made

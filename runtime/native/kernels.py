@@ -157,9 +157,24 @@ static void row_x(i64 n, i64 k, const NUM *a, i64 ca, const NUM *b, i64 lb, NUM 
 typedef void (*blas_of_x)(const char *, const char *, const int *, const int *, const int *, const NUM *, const NUM *,
     const int *, const NUM *, const int *, const NUM *, NUM *, const int *);
 static blas_of_x blas_x;
+/* the same with a matrix that was packed as a whole, panel behind panel */
+static void packed_x(i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *panels, NUM *c, i64 lc, int add) {
+    for (i64 j = 0; j < n; j += PANEL_x) {
+        i64 some = n - j < PANEL_x ? n - j : PANEL_x, width = some <= L_x ? L_x : PANEL_x;
+        const tile_of_x *tiles = some <= L_x ? narrow_x : wide_x;
+        if (some == width) strip_x(tiles, m, k, a, ra, ca, panels + j * k, width, c + j, lc, add);
+        else rest_x(tiles, width, m, some, k, a, ra, ca, panels + j * k, c + j, lc, add);
+    }
+}
+i64 d2s_panels_x(i64 n, i64 k) { return (n + L_x - 1) / L_x * L_x * k; }
+void d2s_pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
+    for (i64 j = 0; j < n; j += PANEL_x)
+        pack_x(tb, n - j < PANEL_x ? n - j : PANEL_x, k, tb ? b + j * lb : b + j, lb, to + j * k);
+}
 static void part_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
                    int add, int few) {
     i64 ra = ta ? 1 : la, ca = ta ? la : 1;
+    if (few < 0) { packed_x(m, n, k, a, ra, ca, b, c, lc, add); return; }
     if (!tb && few == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
     if (few) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
     for (i64 j = 0; j < n; j += PANEL_x)
@@ -169,15 +184,21 @@ typedef struct { int ta, tb, add, few; i64 m, n, k, la, lb, lc, step; const NUM 
 /* this thread's columns, or rows where there are more of them */
 static void shared_x(void *all) {
     product_x *p = all;
-    int rows = p->m > p->n && !p->few;
+    int rows = p->m > p->n && p->few <= 0;
     i64 size = rows ? p->m : p->n, steps = (size + p->step - 1) / p->step, team_ = omp_get_num_threads();
     i64 from = steps * place / team_ * p->step, to = steps * (place + 1) / team_ * p->step;
     if (to > size) to = size;
     if (from >= to) return;
     if (rows) part_x(p->ta, p->tb, to - from, p->n, p->k, p->a + from * (p->ta ? 1 : p->la), p->la, p->b, p->lb,
                      p->c + from * p->lc, p->lc, p->add, p->few);
-    else part_x(p->ta, p->tb, p->m, to - from, p->k, p->a, p->la, p->b + from * (p->tb ? p->lb : 1), p->lb, p->c + from,
-                p->lc, p->add, p->few);
+    else part_x(p->ta, p->tb, p->m, to - from, p->k, p->a, p->la,
+                p->b + from * (p->few < 0 ? p->k : p->tb ? p->lb : 1), p->lb, p->c + from, p->lc, p->add, p->few);
+}
+void gemm_packed_x(int ta, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *panels, NUM *c, i64 lc, int add) {
+    if (m <= 0) return;
+    product_x p = {ta, 0, add, -1, m, n, k, la, 0, lc, m > n ? MOST : PANEL_x, a, panels, c};
+    if (m * n * k >= ALONE && d2s_threads() > 1) GOMP_parallel(shared_x, &p, 0, 0);
+    else part_x(ta, 0, m, n, k, a, la, panels, 0, c, lc, add, -1);
 }
 void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
     if (m <= 0 || n <= 0) return;

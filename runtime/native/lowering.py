@@ -124,6 +124,8 @@ class Lowering:
     """Operators that C runs itself."""
     loops: list[Loop] = field(default_factory=list)
     """The loops around what is being written, the outermost first."""
+    frozen: frozenset[Variable] = frozenset()
+    """Parameters that nothing ever changes: matrices among them are packed once."""
     layouts: Mapping[Variable, tuple[int, ...]] = field(default_factory=dict)
     """How arguments lie in memory, where that is not row after row."""
     around: list[Sequence[Operator]] = field(default_factory=list)
@@ -370,6 +372,21 @@ class Lowering:
             if not t.mine or t.n <= loop.start:
                 return loop
         return None
+
+    def packed(self, t: Tensor, turned: bool) -> str | None:
+        """The local with the panels of a matrix that never changes, ``turned`` if it lies the other way round; None if
+        it may change, is small, or sizes are not known."""
+        var = next((one.var for one in self.inputs if one.value is t), None)
+        if var not in self.frozen or var is None or not all(isinstance(size, int) and size >= 16 for size in t.dims):
+            return None
+        for one in self.inputs:
+            if one.kind == "packed" and one.var is var and one.turned == turned:
+                assert isinstance(one.value, Tensor)
+                return f"k{one.value.n}"
+        n = self.w.fresh()
+        self.w.declare(f"const {t.ctype} *", f"k{n}")
+        self.inputs.append(Input(var, "packed", Tensor(n, t.dtype, t.dims), t.dims, turned=turned))
+        return f"k{n}"
 
     def is_unit(self, t: Tensor) -> bool:
         """Whether the elements of its innermost dimension lie side by side."""

@@ -12,13 +12,16 @@ from runtime.native.writer import Writer
 
 @dataclass
 class Input:
-    """One argument. kind: tensor, list, or a kind of number. dims: its sizes; new: those that it says first."""
+    """One argument. kind: tensor, list, a kind of number, or "packed": a matrix in panels, which is an argument of the
+    kind "tensor", too. dims: its sizes; new: those that it says first."""
 
     var: Variable
     kind: str
     value: Value
     dims: tuple[Expr, ...] = ()
     new: set[str] = field(default_factory=set)
+    turned: bool = False
+    """Of a packed matrix, whether it lies in memory the other way round."""
 
 
 def may_be_none(var: Variable, ops: Iterable[Operator]) -> bool:

@@ -246,6 +246,8 @@ void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, flo
 void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, int);
 __attribute__((visibility("hidden"))) int d2s_threads(void);
 __attribute__((visibility("hidden"))) int omp_get_thread_num(void);
+void gemm_packed_f(int, i64, i64, i64, const float *, i64, const float *, float *, i64, int);
+void gemm_packed_d(int, i64, i64, i64, const double *, i64, const double *, double *, i64, int);
 void turn_f(i64, i64, const float *, i64, float *);
 void turn_d(i64, i64, const double *, i64, double *);
 static callback d2s_callback;

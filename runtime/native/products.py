@@ -54,6 +54,13 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
         return (f"gemm_{kind}({int(left_turned)}, {int(turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {data}, "
                 f"{step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
 
+    panels = low.packed(b.origin or b, right_turned) if right is b and _is_whole(b) else None
+    if panels is not None:
+        w.line(f"gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {panels}, p{out.n}, "
+               f"{n}, {int(add)});")  # fmt: skip
+        if left_copy and left is not a:
+            low.release(left)
+        return
     small = not (isinstance(n, int) and isinstance(k, int)) or n * k <= LARGEST
     kept = _kept(low, b) if right_turned and m != 1 and small else None
     if kept is None:
@@ -68,6 +75,12 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
     for t, copied in ((left, left_copy), (right, right_copy)):
         if copied and t not in (a, b):
             low.release(t)
+
+
+def _is_whole(t: Tensor) -> bool:
+    """Whether a matrix is an argument as it is, or transposed."""
+    whole = t.origin or t
+    return whole.rank == 2 and whole.strides is None and whole.straight and t.dims in (whole.dims, whole.dims[::-1])
 
 
 def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:

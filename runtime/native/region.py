@@ -103,6 +103,8 @@ class Region:
     hits: list[int] = field(default_factory=list)
     """The executable's counters."""
     failures: int = 0
+    packed: dict[tuple[int, bool], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    """Matrices that never change, by identity, and their panels."""
     again: Callable[[Layouts], Region | None] | None = None
     """Writes it once more, for other layouts."""
     variants: dict[tuple[Any, ...], Region | None] = field(default_factory=dict)
@@ -168,6 +170,24 @@ class Region:
         self._favourite = variant if results is not None else None
         return results
 
+    def _panels(self, matrix: torch.Tensor, turned: bool) -> int:
+        """The address of a matrix in panels; it is packed when it is first asked for, and kept."""
+        found = self.packed.get((id(matrix), turned))
+        if found is None:
+            letter, size = ("f", 4) if matrix.dtype is torch.float32 else ("d", 8)
+            k, n = matrix.shape[::-1] if turned else matrix.shape
+            library = self.library.loaded()
+            count = getattr(library, f"d2s_panels_{letter}")
+            count.restype = ctypes.c_int64
+            whole, step = ctypes.c_int64, matrix.shape[1]
+            panels = torch.empty(count(whole(n), whole(k)) + 64 // size, dtype=matrix.dtype)
+            panels = panels[-panels.data_ptr() % 64 // size :]
+            getattr(library, f"d2s_pack_{letter}")(
+                int(turned), whole(n), whole(k), ctypes.c_void_p(matrix.data_ptr()), whole(step),
+                ctypes.c_void_p(panels.data_ptr()))  # fmt: skip
+            found = self.packed[id(matrix), turned] = (matrix, panels)
+        return found[1].data_ptr()
+
     def gave_up(self, call: Call, failed: int) -> None:
         """C gave up. Errors raised: why it did, where that is KeyboardInterrupt and the like, or arguments are gone."""
         self.failures += 1
@@ -208,7 +228,7 @@ class Region:
             "readers": self._readers(), "shapes": self.shapes, "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
-            "extend": _extend, "KINDS": _KINDS,
+            "extend": _extend, "KINDS": _KINDS, "panels": self._panels,
         }  # fmt: skip
         places = self.places or range(len(names))
         picked = "".join(f"given[{place}], " for place in self.places) or "given"
@@ -243,6 +263,9 @@ class Region:
                 else:
                     lines.append(f" if not ({check}): return None")
                     words.append(f"{name}.data_ptr(), *{name}.shape")
+            elif one.kind == "packed":
+                formats.append("q")
+                words.append(f"panels({name}, {one.turned})")
             elif one.kind == "list":
                 lists.append((name, one))
                 formats.append("qq")
@@ -543,7 +566,7 @@ def _prologue(low: Lowering, inputs: list[Input], gone: Collection[int]) -> list
     at, number = 0, 0
     for one in inputs:
         value = one.value
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and one.kind == "tensor":
             n = value.n
             count = f"1; given[{number}].cls = 63" if n in gone else "(i64)1 << 40"
             lines.append(f"  given[{number}].rc = {count}; given[{number}].src = {number}; "
@@ -564,6 +587,10 @@ def _prologue(low: Lowering, inputs: list[Input], gone: Collection[int]) -> list
             lines.append(f"  given[{number}].size = sizeof({value.ctype}) * {total};")
             at += 1 + value.rank
             number += 1
+        elif one.kind == "packed":
+            assert isinstance(value, Tensor)
+            lines.append(f"  k{value.n} = (const {value.ctype} *)in[{at}];")
+            at += 1
         elif isinstance(value, Items):
             lines += _list_in(value, at)
             at += 2

@@ -80,7 +80,8 @@ class Predictor:
         self._places = {var: place for place, var in enumerate(program.block.args)}
         exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
         backend = choose_backend(backend)
-        self._runner = prepare(program, Options(backend=backend, exceptions=exceptions, views=list(variant.views)))
+        self._runner = prepare(program, Options(backend=backend, exceptions=exceptions, views=list(variant.views),
+                                                frozen=True))  # fmt: skip
         self._counters = Counters()
         self._lock = threading.Condition()
         self._running = 0

@@ -144,3 +144,55 @@ def test_operands_that_lie_anywhere() -> None:
     made = agree(text, *([torch.randn(b, m, k), torch.randn(k, n)] for b, m, k, n in ((2, 3, 4, 5), (4, 2, 33, 20))),
                  rounding=1e-5)  # fmt: skip
     assert not gave_up(made)
+
+
+_FROZEN = """program "f" {
+  input %x : DTYPE[m, 33] = "x"
+  param %w : DTYPE[70, 33] "w" = "w" parameter
+  param %v : DTYPE[70, 40] "v" = "v" parameter
+  param %b : DTYPE[40] "b" = "b" parameter
+  %y : DTYPE[m, 70] = aten.linear.default(%x, %w)
+  %z : DTYPE[m, 40] = aten.addmm.default(%b, %y, %v)
+  %a : DTYPE[m, 33] = aten.mm.default(%y, %w)
+  %s : DTYPE[70, 70] = aten.linear.default(%w, %w)
+  return %z, %a, %s as ($0, $1, $2)
+}"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_matrices_that_never_change_are_packed_once(kind: str, threads: int) -> None:
+    """Turned and as they lie, for any number of rows; what gives up takes the matrix itself."""
+    dtype = torch.float32 if kind == "f32" else torch.float64
+    program = parse_program(_FROZEN.replace("DTYPE", kind))
+    mine, reference = compile_program(program, frozen=True), interpreted(program)
+    assert isinstance(mine, NativeExecutable) and not mine.in_python()
+    generator = torch.Generator().manual_seed(0)
+    params = [torch.randn(shape, generator=generator, dtype=dtype) / 5 for shape in ((70, 33), (70, 40), (40,))]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for m in (1, 2, 5, 6, 13, 40, 300, 0, 7):
+            x = torch.randn(m, 33, generator=generator, dtype=dtype)
+            for got, expected in zip(mine.run([x], list(params)), reference.run([x], list(params))):
+                torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+    finally:
+        torch.set_num_threads(before)
+    (region,) = mine.written.compiled
+    assert len(region.packed) == 3 and not region.failures
+    x = torch.randn(4, 33, dtype=dtype).t().contiguous().t()
+    for got, expected in zip(mine.run([x], list(params)), reference.run([x], list(params))):
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_may_change_is_not_packed() -> None:
+    program = parse_program(_FROZEN.replace("DTYPE", "f32"))
+    mine = compile_program(program)
+    assert isinstance(mine, NativeExecutable)
+    params = [torch.randn(shape) for shape in ((70, 33), (70, 40), (40,))]
+    x = torch.randn(7, 33)
+    first = mine.run([x], list(params))[0].clone()
+    for one in params:
+        one.data.mul_(2)
+    assert not any(region.packed for region in mine.written.compiled)
+    assert not torch.allclose(first, mine.run([x], list(params))[0])
