@@ -60,7 +60,7 @@ def emit(low: Lowering, op: Operator) -> None:
     w.line("d2s_tidy(c);")
     w.bail(f"c->call(c->token, {number}, {words})")
     at = 0
-    unread = set(low.live.unread[id(op)])
+    unread = set(low.live.unread.get(id(op), ()))
     for out in op.outputs:
         if out not in unread:
             _result(low, out, words, at)

@@ -57,7 +57,7 @@ def emit(low: Lowering, op: Operator) -> None:
     like: Tensor | None = None
     if short.startswith("new_") or short.endswith("_like"):
         like = low.tensor(args.pop(0))
-        if short.endswith("_like") and (not like.straight or like.strides is not None):
+        if short.endswith("_like") and base != "empty" and (not like.straight or like.strides is not None):
             raise Unsupported("a layout")
     if base == "scalar_tensor":
         dims: Any = ()
@@ -71,7 +71,25 @@ def emit(low: Lowering, op: Operator) -> None:
         else:
             dims = low.sizes(args.pop(0))
         value = low.number(args[0] if base == "full" else {"ones": 1}.get(base, 0))
-    _filled(low, op, like, dims, value)
+    if base == "empty":
+        _unfilled(low, op, like, dims)
+    else:
+        _filled(low, op, like, dims, value)
+
+
+def _unfilled(low: Lowering, op: Operator, like: Tensor | None, dims: Any) -> None:
+    """Memory that is about to be written."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    if any(call.get(name) not in _PLAIN for name in ("device", "layout", "pin_memory", "memory_format")):
+        raise Unsupported("this kind of memory")
+    if like is None or not like.order or call.get("dtype") not in (None, like.dtype):
+        raise Unsupported("another dtype")
+    low.flush()
+    made = low.blank(like.dtype, dims)
+    made.order = like.order if like.strides is None else made.order
+    if like.strides is not None and not like.straight:
+        raise Unsupported("a layout")
+    low.give(op.outputs[0], low.allocate(made))
 
 
 def emit_arange(low: Lowering, op: Operator) -> None:

@@ -14,6 +14,7 @@ from runtime.native import (
     grad,
     loops,
     losses,
+    noise,
     padding,
     pointwise,
     products,
@@ -94,12 +95,12 @@ OVERLOADS: dict[Rule, list[str]] = {
     views.emit_expand: ["expand.default"],
     views.emit_view: ["view.default", "_unsafe_view.default", "reshape.default"],
     views.emit_flatten: ["flatten.using_ints"],
-    views.emit_dropout: ["dropout.default"],
+    noise.emit_dropout: ["dropout.default"],
     views.emit_alias: ["detach.default", "alias.default"],
     views.emit_contiguous: ["contiguous.default"],
     views.emit_unbind: ["unbind.int"],
     factories.emit: [f"{name}.default" for name in ("zeros", "ones", "full", "scalar_tensor", "zeros_like",
-                     "ones_like", "full_like", "new_zeros", "new_ones", "new_full")],
+                     "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "empty_like")],
     factories.emit_arange: ["arange.default", "arange.start", "arange.start_step"],
     attention.emit: ["scaled_dot_product_attention.default"],
     reductions.emit: ["sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "max.default", "min.default",
@@ -123,7 +124,7 @@ RULES |= {f"aten.{name}": rule for rule, names in OVERLOADS.items() for name in 
 _WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwise_not"}
 _MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
          views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
-         views.emit_expand, views.emit_view, views.emit_flatten, views.emit_dropout, views.emit_alias,
+         views.emit_expand, views.emit_view, views.emit_flatten, views.emit_alias,
          views.emit_contiguous, array.emit_stack, array.emit_cat)  # fmt: skip
 OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in OVERLOADS[rule]}
 OF_HALVES |= {f"aten.{name}" for name in OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from runtime.ir import Operator, Variable
-from runtime.native import pointwise
+from runtime.native import noise, pointwise
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import convert, element
@@ -20,6 +20,9 @@ from runtime.ops.update import is_unnoticed
 def emit(low: Lowering, op: Operator) -> None:
     """The bases, then the Block's writes."""
     (block,) = op.blocks
+    if noise.is_draw(op) and not low.alone:
+        noise.emit_draw(low, op)
+        return
     if is_unnoticed(op) or any(inner.blocks for inner in block.ops):
         raise Unsupported("a write that nobody notices")
     low.flush()

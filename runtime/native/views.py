@@ -374,14 +374,6 @@ def emit_contiguous(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], low.same(t))
 
 
-def emit_dropout(low: Lowering, op: Operator) -> None:
-    """``dropout`` that drops nothing: the very same object."""
-    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    if call["train"] is not False and not (type(call["p"]) is float and call["p"] == 0):
-        raise Unsupported("random numbers")
-    low.give(op.outputs[0], low.same(low.tensor(op.args[0])))
-
-
 def emit_unbind(low: Lowering, op: Operator) -> None:
     """The slices along a dimension of known size."""
     t = low.tensor(op.args[0])
