@@ -23,7 +23,7 @@ class AdaptiveClassifier(nn.Module):
         self.norm = nn.LayerNorm(hidden)
         self.head = nn.Linear(hidden, classes)
 
-    @to_static
+    @to_static(backend="interpreter")  # eager's bits: what is trained here is held against eager
     def forward(self, images: Tensor) -> tuple[Tensor, int]:
         """The logits of each image, and how many refinements the batch took."""
         if images.max() > 1:  # raw scans count from 0 to 16

@@ -36,7 +36,7 @@ def main() -> int:
 
     data = digits_data.load()
     expected = load_file(options.expected)
-    model = dy2static.load(options.saved)
+    model = dy2static.load(options.saved, backend="interpreter")  # eager's bits, to be compared
     parameters = sum(p.numel() for p in model.parameters())
     console.print(f"loaded a {type(model).__name__} with {parameters:,} parameters")
 

@@ -15,6 +15,7 @@ from runtime.native.branches import flag_of, spill
 from runtime.native.chunks import rows_of_scan, rows_of_while
 from runtime.native.lowering import Lowering, Retry
 from runtime.native.values import (
+    GONE,
     UNKNOWN,
     Assumed,
     Items,
@@ -266,7 +267,11 @@ def read(low: Lowering, items: Items, words: str) -> Value:
     if isinstance(like, Number):
         name = w.local("double" if like.kind == "float" else "i64", "n")
         w.line(f"{name} = {f'as_double(*({words}))' if like.kind == 'float' else f'*({words})'};")
-        return Number(like.kind, name)
+        if low.alone:
+            return Number(like.kind, name)
+        has = w.local("i64", "h")
+        w.line(f"{has} = *({words}) != {GONE}LL;")
+        return Number(like.kind, name, has)
     slot = low.slot(like, None)
     assert isinstance(slot, Tensor)
     rank = slot.rank
@@ -286,9 +291,18 @@ def write(low: Lowering, items: Items, value: Value, words: str) -> None:
     w = low.w
     like = items.item
     if isinstance(like, Number):
-        if not isinstance(value, Number) or value.kind != like.kind or value.has != "1":
+        if isinstance(value, Nothing) and not low.alone:
+            w.line(f"*({words}) = {GONE}LL;")
+            return
+        if not isinstance(value, Number) or value.kind != like.kind or (value.has != "1" and low.alone):
             raise Unsupported("another kind of number")
-        w.line(f"*({words}) = {f'as_word({value.text})' if like.kind == 'float' else value.text};")
+        word = f"as_word({value.text})" if like.kind == "float" else value.text
+        if low.alone:
+            w.line(f"*({words}) = {word};")
+            return
+        if like.kind != "bool":
+            w.bail(f"{'' if value.has == '1' else f'{value.has} && '}{word} == {GONE}LL")
+        w.line(f"*({words}) = {word if value.has == '1' else f'{value.has} ? {word} : {GONE}LL'};")
         return
     if isinstance(value, Nothing):
         w.line(f"memset({words}, 0, 8 * {items.width});")

@@ -28,7 +28,7 @@ from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
 from runtime.native.serving import Call, Reader, reader
 from runtime.native.stack import Stack
-from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
+from runtime.native.values import GONE, Items, Nothing, Number, Stacked, Tensor, Value
 from runtime.native.writer import BAIL, annotated, bare
 
 _tokens = itertools.count(1)
@@ -339,6 +339,9 @@ def _order(value: Any) -> tuple[int, ...] | None:
     return order if value.permute(order).is_contiguous() else None
 
 
+_GONE = struct.pack("<q", GONE)
+
+
 def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
     """The words of a list's items; how many, -1 for None, and None where C cannot take it."""
     if items is None:
@@ -350,12 +353,19 @@ def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> i
     item = like.item
     if isinstance(item, Number):
         kind = {"int": int, "float": float, "bool": bool}[item.kind]
-        if not {kind}.issuperset(map(type, items)):
+        given = items if None not in items else [one for one in items if one is not None]
+        if not {kind}.issuperset(map(type, given)):
             return None
         try:
-            tail.append(struct.pack(f"<{len(items)}{'d' if item.kind == 'float' else 'q'}", *items))
+            packed = struct.pack(f"<{len(given)}{'d' if item.kind == 'float' else 'q'}", *given)
         except (struct.error, OverflowError):
             return None
+        if _GONE in packed:
+            return None
+        if given is not items:
+            words_of = iter(packed[at : at + 8] for at in range(0, len(packed), 8))
+            packed = b"".join(_GONE if one is None else next(words_of) for one in items)
+        tail.append(packed)
         return len(items)
     words: list[int] = []
     rank, recording = item.rank, torch.is_grad_enabled()

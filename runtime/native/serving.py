@@ -15,7 +15,7 @@ from runtime.ir import Operator, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.walk import map_operand
 from runtime.native.stack import Stack, listed
-from runtime.native.values import Items, Number, Stacked, Tensor, Value
+from runtime.native.values import GONE, Items, Number, Stacked, Tensor, Value
 from runtime.ops import aten
 
 
@@ -324,9 +324,11 @@ def _list_reader(value: Items, at: int) -> Reader:
         if length < 0:
             return None
         if isinstance(item, Number):
+            found = (ctypes.c_int64 * length).from_address(items)[:]
+            if GONE in found:
+                return [None if word == GONE else _number(item.kind, word) for word in found]
             if item.kind == "float":
                 return (ctypes.c_double * length).from_address(items)[:]
-            found = (ctypes.c_int64 * length).from_address(items)[:]
             return list(map(bool, found)) if item.kind == "bool" else found
         tensors: list[Any] = []
         inner = _words(items, length * width)[:]

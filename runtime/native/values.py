@@ -32,6 +32,11 @@ UNKNOWN = -1
 """A size of a list's items that no type tells."""
 
 
+GONE = 0x7FF4D25D5E1F0001
+"""The word of a list of numbers that stands for None, or no value: as a float a NaN that no operation gives. An int
+that is this very number ends the attempt."""
+
+
 class Unsupported(Exception):
     """C cannot do this: the Operator ``op`` runs in Python."""
 

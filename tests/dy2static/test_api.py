@@ -117,15 +117,16 @@ def test_function(x):
         assert torch.equal(converted(x, scale=3.0), branch(x, 3.0))
 
 
-def test_it_looks_like_the_function():
+def test_it_looks_like_the_function(monkeypatch):
+    monkeypatch.delenv("DY2STATIC_BACKEND", raising=False)
     converted = to_static(branch)
     assert converted.__name__ == "branch" and converted.__qualname__ == "branch"
     assert converted.__doc__ == branch.__doc__ and converted.__module__ == branch.__module__
     assert inspect.signature(converted) == inspect.signature(branch)
     assert converted.function is branch and inspect.unwrap(converted) is branch
-    assert repr(converted) == "<StaticFunction branch(x, scale=2.0), 0 programs, interpreter>"
+    assert repr(converted) == "<StaticFunction branch(x, scale=2.0), 0 programs, auto>"
     converted(X)
-    assert repr(converted) == "<StaticFunction branch(x, scale=2.0), 1 program, interpreter>"
+    assert repr(converted) == "<StaticFunction branch(x, scale=2.0), 1 program, auto>"
     assert "if_stmt" in converted.code
     assert "cond" in str(converted.program)
 

@@ -200,7 +200,7 @@ def test_errors_show_the_users_line() -> None:
 
 def test_threads_in_different_modes() -> None:
     net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
-    static = to_static(lambda x: net(x) * 2 if x.sum() > 0 else net(x) - x)
+    static = to_static(lambda x: net(x) * 2 if x.sum() > 0 else net(x) - x, backend="interpreter")
     wrong: list[object] = []
     start = threading.Barrier(8)
 

@@ -463,7 +463,10 @@ def test_optimizers(optimizer: str) -> None:
     tracked(make)
 
 
-def test_an_optimizer_with_a_closure() -> None:
+def test_an_optimizer_with_a_closure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It calls the module some twenty times a step, and its line search follows each bit."""
+    monkeypatch.setenv("DY2STATIC_BACKEND", "interpreter")
+
     def make(module: nn.Module) -> Step:
         optimizer = torch.optim.LBFGS(module.parameters(), lr=0.1, max_iter=4, line_search_fn="strong_wolfe")
 

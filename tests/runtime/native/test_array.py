@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import torch
 
+from dy2static import to_static
 from runtime.native.stack import Stack, listed
+from runtime.native.values import GONE
+from tests.oracle import same
 from tests.runtime.native.programs import agree, compiled, gave_up
 
 _GROWS = """program "f" {
@@ -114,3 +120,50 @@ def test_stack_and_cat() -> None:
       return %c, %d, %e, %z as ($0, $1, $2, $3)
     }"""
     agree(text, *([torch.randn(n, 3), torch.randn(n, 2)] for n in (0, 1, 4)))
+
+
+_NUMBERS = """program "f" {
+  input %xs : list<KIND> = "xs"
+  input %i : int = "i"
+  %n : int = array.len(%xs)
+  %y : KIND = array.get(%xs, %i)
+  %ys : list<KIND> = array.append(%xs, %y)
+  %zs : list<KIND> = array.append(%ys, None)
+  %none : bool = scalar.is_none(%y)
+  return %ys, %zs, %n, %none as ($0, $1, $2, $3)
+}"""
+
+
+@pytest.mark.parametrize(("kind", "items"), [
+    ("int", [3, None, -1, 0]), ("float", [0.5, None, -0.0, float("inf")]), ("bool", [True, None, False, True]),
+    ("int", [GONE, 1, 2, 3]), ("int", [None] * 4), ("float", [float("nan"), 1.0, None, 2.0]), ("bool", [True] * 4),
+])  # fmt: skip
+def test_numbers_that_may_be_none(kind: str, items: list[Any]) -> None:
+    """From outside, within, and to outside; where an int is the word for None, Python runs it."""
+    calls = [[items, i] for i in (0, 1, 2, -1)]
+    made = agree(_NUMBERS.replace("KIND", kind), *calls)
+    assert not gave_up(made)
+
+
+def test_numbers_of_a_path_that_a_loop_keeps_for_its_gradient() -> None:
+    """A loop with a break: its last iteration has not all that the others have."""
+
+    def f(x: torch.Tensor, most: torch.Tensor) -> torch.Tensor:
+        steps = 0
+        while x.sum() < 50:
+            if x.sum() > most:
+                break
+            k = 3 if x[0] > 1 else 2
+            x = x * k if x[1] > 0 else x + k
+            steps += 1
+        return x * steps
+
+    static = to_static(f, backend="c")
+    for start, most in ((0.1, 20.0), (2.0, 1000.0), (0.5, 0.1), (-0.3, 30.0)):
+        found = []
+        for call in (static, f):
+            x = torch.tensor([start, 0.2, 0.4], requires_grad=True)
+            y = call(x, torch.tensor(most))
+            (gradient,) = torch.autograd.grad(y.sum(), [x]) if y.requires_grad else (None,)
+            found.append((y, gradient))
+        same(*found, tolerance=1e-6)

@@ -14,6 +14,7 @@ import torch
 import dy2static
 from runtime import Limits
 from runtime.calling.takeover import TAKE_OVER
+from runtime.native import build
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -67,13 +68,21 @@ def test_trains_as_on_the_interpreter(file: Path, backend: str) -> None:
     assert any("compiled, " in str(one) and "operators in C" in str(one) for one in layer.compiled)
 
 
-def test_without_a_backend_nothing_is_compiled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_backend_c_takes_over(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled for a call or a few. With limits, or without a compiler, the interpreter runs them all."""
     monkeypatch.delenv("DY2STATIC_BACKEND", raising=False)
     layer = dy2static.load(file)
     assert layer.compiled == []
     layer(X, LIMIT)
     (one,) = layer.compiled
-    assert one.backend == "interpreter" and [part.state for part in one.parts] == ["interpreter"]
+    assert one.backend == "auto" and [part.state for part in one.parts] == ["interpreter"]
+    limited = dy2static.load(file, limits=dy2static.Limits())
+    limited(X, LIMIT)
+    assert [one.backend for one in limited.compiled] == ["interpreter"]
+    monkeypatch.setattr(build, "compiler", lambda: None)
+    layer = dy2static.load(file)
+    layer(X, LIMIT)
+    assert [one.backend for one in layer.compiled] == ["interpreter"]
 
 
 def test_the_environment_chooses(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
