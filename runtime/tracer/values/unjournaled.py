@@ -20,7 +20,7 @@ import torch
 
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.objects import own_items, own_length
-from runtime.tracer.ambient.poison import keys_answer
+from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
@@ -198,8 +198,11 @@ def _is_our_module(name: str) -> bool:
 def _is_ours(value: Any) -> bool:
     """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them.
 
-    So are torch's operators: they keep their overloads once they were asked for.
+    So are torch's operators: they keep their overloads once they were asked for. An iterator of ours goes over an
+    object of the user's, who has it.
     """
+    if "__next__" in type(value).__dict__ and not isinstance(value, Poison):
+        return False
     module = str(value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__)
     return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
 
