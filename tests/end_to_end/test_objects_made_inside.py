@@ -464,6 +464,28 @@ def test_what_was_there_stays_where_only_its_referrers_tell(frozen):
         gc.unfreeze()
 
 
+ONLY_THERE = Holder(np.zeros(2), 1)
+IN_A_DICT = {"k": (bytearray(b"a"), 1)}
+
+
+@dy2static.not_to_static
+def found_by(name: str) -> Any:
+    one = globals()["ONLY_" + "THERE" if name == "attribute" else "IN_A_" + "DICT"]
+    return one.a if name == "attribute" else one["k"][0]
+
+
+@pytest.mark.parametrize("name", ["attribute", "item"])
+def test_an_array_that_the_collector_passes_over_with_its_holder(name):
+    """A dict that holds nothing but arrays and numbers is not looked at: each call had an array of its own."""
+    expected = id(found_by(name))
+    assert vars(ONLY_THERE)
+    gc.collect()
+    converted = to_static(lambda x: found_by(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is traced at each call
+        assert [id(converted(X)) == expected for _ in range(3)] == [True] * 3
+
+
 def test_arguments_stay():
     held = Holder(bytearray(b"a"), np.zeros(2))
     converted = to_static(lambda o, x: (o, o.a, o.b, vars(o)["a"]))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import enum
 import gc
+import itertools
 import sys
 import types
 import weakref
@@ -37,6 +38,8 @@ _APART = (torch.Tensor, type, types.ModuleType, types.CodeType, types.FrameType,
 """What is not asked about together with what refers to it: it is known, or refers to half the process."""
 _CONTAINERS = (tuple, list, dict, set, frozenset, collections.deque)
 """What converted code announces, or the trace copies: hardly ever is the question how old one is."""
+_PLAIN = frozenset({dict, tuple})
+_AT_ONCE = 100_000
 _REFERRERS = 4_000
 _TOGETHER = 64
 _OURS = ("runtime", "dy2static")
@@ -229,11 +232,12 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
     below: dict[int, list[int]] = {one: [] for one in wanted}  # what was found, and to what of it each refers
     roots: list[int] = []
     level = values
+    passed_over = _PassedOver()
     for _ in range(_LEVELS):
         asked = tuple(level)  # Python 3.13 finds the tuple of the arguments among the referrers
         here = set(map(id, level))
-        referrers = gc.get_referrers(*asked)
-        seen |= {id(values), id(level), id(asked), id(referrers)}
+        referrers = gc.get_referrers(*asked) + passed_over.referrers(level)
+        seen |= {id(values), id(level), id(asked), id(referrers), id(passed_over.containers)}
         level = []
         for one in referrers:
             if id(one) in seen or isinstance(one, _NOBODY) or _is_ours(session, one) or _is_new(session, one):
@@ -253,6 +257,43 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
         if len(below) > _REFERRERS:
             return None
     return None
+
+
+class _PassedOver:
+    """Dicts and tuples that hold nothing which the collector looks at: it passes over them too.
+
+    An array, or bytes, are such things: the attributes of an object may be such a dict. They are found by what holds
+    them, once, with a look at what all objects of the process refer to.
+    """
+
+    def __init__(self) -> None:
+        self.containers: list[Any] | None = None
+
+    def referrers(self, values: list[Any]) -> list[Any]:
+        """Those that hold one of the values."""
+        wanted = {id(one) for one in values if not gc.is_tracked(one)}
+        if not wanted:
+            return []
+        if self.containers is None:
+            self.containers = _untracked(gc.get_objects())
+        if wanted.isdisjoint(map(id, gc.get_referents(*self.containers))):
+            return []
+        return [one for one in self.containers if not wanted.isdisjoint(map(id, gc.get_referents(one)))]
+
+
+def _untracked(holders: list[Any]) -> list[Any]:
+    """The dicts and tuples that holders hold, directly or inside each other, and the collector passes over."""
+    found: dict[int, Any] = {}
+    while holders:
+        below: dict[int, Any] = {}
+        for start in range(0, len(holders), _AT_ONCE):
+            held = gc.get_referents(*holders[start:start + _AT_ONCE])
+            containers = itertools.compress(held, map(_PLAIN.__contains__, map(type, held)))
+            for one in itertools.filterfalse(gc.is_tracked, containers):
+                if one and id(one) not in found:
+                    found[id(one)] = below[id(one)] = one
+        holders = list(below.values())
+    return list(found.values())
 
 
 def _below(roots: list[int], below: dict[int, list[int]]) -> set[int]:
