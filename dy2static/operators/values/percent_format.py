@@ -31,7 +31,6 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
-from runtime.tracer.values.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*|\*)(?:\.(\d+|\*))?([diouxXeEfFgGsra]))")
 
@@ -59,9 +58,6 @@ def percent(text: str | bytes, values: Any) -> Any:
     boundary.require_none(session, "'%'", given)
     asked_methods.require_shown(session, "'%'", given)
     note_answers(session, *given)
-    for value in given:
-        if type(value) is Identity:
-            value.refuse()
     if not (any_staged(given) or any(map(_tells, given))):
         return text % values
     if isinstance(text, str):
