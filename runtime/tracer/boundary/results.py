@@ -455,6 +455,8 @@ class Outputs:
         """An object that nobody can make anew is given as it is, by a Program for this call alone."""
         if holding.leads_to_traced(value):
             self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        if remaking.shows_memory(value):
+            self._refuse(f"a {type(value).__name__} of memory that is made inside, and that others may have as well")
         self.session.once(f"a {type(value).__name__} that is made inside is returned")
         self.session.journal.keep_made()
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
