@@ -130,6 +130,9 @@ def is_external(session: Session, obj: object) -> bool:
         return True
     if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
         return False
+    if isinstance(obj, BaseException) and existed_before(session, obj) is False:  # Python or a library has raised it
+        memo(session).created[id(obj)] = obj
+        return False
     return not isinstance(obj, (torch.Tensor, Staged, Choice, Undefined))
 
 

@@ -232,7 +232,7 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
     below: dict[int, list[int]] = {one: [] for one in wanted}  # what was found, and to what of it each refers
     roots: list[int] = []
     level = values
-    passed_over = _PassedOver()
+    passed_over = _PassedOver(values)
     for _ in range(_LEVELS):
         asked = tuple(level)  # Python 3.13 finds the tuple of the arguments among the referrers
         here = set(map(id, level))
@@ -263,11 +263,14 @@ class _PassedOver:
     """Dicts and tuples that hold nothing which the collector looks at: it passes over them too.
 
     An array, or bytes, are such things: the attributes of an object may be such a dict. They are found by what holds
-    them, once, with a look at what all objects of the process refer to.
+    them, once, with a look at what all objects of the process refer to. That takes as long as ten looks for referrers,
+    and is not done for a tuple alone, which nobody can change.
     """
 
-    def __init__(self) -> None:
-        self.containers: list[Any] | None = None
+    def __init__(self, values: list[Any]) -> None:
+        """``values``: whose ages are asked for."""
+        needed = any(type(one) is not tuple and not gc.is_tracked(one) for one in values)
+        self.containers: list[Any] | None = None if needed else []
 
     def referrers(self, values: list[Any]) -> list[Any]:
         """Those that hold one of the values."""

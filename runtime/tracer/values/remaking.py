@@ -25,6 +25,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime.ops import exception_fields
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -159,9 +160,8 @@ def _exception(value: BaseException) -> Parts:
     items: dict[str, Any] = {
         "given": reduced[1], "args": value.args, "attributes": objects.attributes(value), "cause": value.__cause__,
         "context": value.__context__, "suppress": value.__suppress_context__,
+        "fields": exception_fields.fields_of(value, reduced[1]),
     }  # fmt: skip
-    if len(reduced) > 2:  # ImportError has names of its own
-        items["attributes"] = {**(reduced[2] or {}), **items["attributes"]}
     return Parts("exception", (type(value), value.__traceback__), items)
 
 
@@ -288,6 +288,7 @@ def _raised(named: Any, items: dict[str, Any]) -> Any:
     made.__suppress_context__ = items["suppress"]
     for name, value in items["attributes"].items():
         setattr(made, name, value)
+    exception_fields.with_fields(made, items["fields"])
     return made.with_traceback(traceback)
 
 
