@@ -59,15 +59,16 @@ def state_of(value: Any) -> Any:
     >>> it = iter([1, 2]); before = state_of(it); _ = next(it); state_of(it) == before
     False
     """
-    if type(value) in _STATELESS:
+    kind = type(value)  # isinstance() would ask the object for its __class__
+    if kind in _STATELESS:
         return None
-    if isinstance(value, _BUFFERS):
+    if issubclass(kind, _BUFFERS):
         return "bytes", len(value), _bytes(bytes(value))
-    if isinstance(value, numpy.ndarray):
+    if issubclass(kind, numpy.ndarray):
         if value.dtype.hasobject:
             return "objects", value.shape, tuple(map(id, value.ravel().tolist()))
         return "array", value.shape, value.dtype.str, _bytes(value.tobytes())
-    if isinstance(value, io.IOBase):
+    if issubclass(kind, io.IOBase):
         return _file(value)
     if is_iterator(value):
         return _iterator(value)
@@ -76,22 +77,23 @@ def state_of(value: Any) -> Any:
 
 def is_iterator(value: Any) -> bool:
     """Whether this is an iterator of Python's own; one written in Python is an object like others."""
-    kind = type(value)  # isinstance() would ask the object for its __class__
+    kind = type(value)
     if kind is types.GeneratorType:
         return True
     if issubclass(kind, Poison):
         return False
     steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
-    return steps and not has_unasked(value, "__dict__") and not isinstance(value, io.IOBase)
+    return steps and not has_unasked(value, "__dict__") and not issubclass(kind, io.IOBase)
 
 
 def inner(value: Any) -> list[Any]:
     """What ``value`` reads from: the iterators that a ``zip`` advances, what a weak reference refers to."""
-    if isinstance(value, weakref.ref):
+    kind = type(value)
+    if issubclass(kind, weakref.ref):
         return [value()]
-    if isinstance(value, numpy.ndarray):
+    if issubclass(kind, numpy.ndarray):
         return value.ravel().tolist() if value.dtype.hasobject else []
-    if isinstance(value, types.GeneratorType):
+    if kind is types.GeneratorType:
         return [] if value.gi_frame is None else locals_of(value.gi_frame)
     return _advanced(value) if is_iterator(value) else []
 
