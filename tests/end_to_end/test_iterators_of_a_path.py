@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -311,3 +311,45 @@ def test_code_that_is_not_converted_takes_an_item_on_a_path(kind: str) -> None:
 
     with pytest.raises(TraceError, match="D2S266|D2S277"):
         to_static(function)(torch.ones(2))
+
+
+CHANGED: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "an item of a deque": (lambda x: deque([x, x + 1]), lambda held, x: held.__setitem__(0, x * 3)),
+    "one more and one less": (lambda x: deque([x, x + 1]), lambda held, x: (held.append(x), held.pop())),
+    "rotated": (lambda x: deque([x, x + 1]), lambda held, x: held.rotate(1)),
+    "longer": (lambda x: deque([x, x + 1]), lambda held, x: held.append(x)),
+    "ordered": (lambda x: OrderedDict({1: x, 2: x}), lambda held, x: held.__setitem__(3, x)),
+    "moved": (lambda x: OrderedDict({1: x, 2: x}), lambda held, x: held.move_to_end(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look", [iter, reversed, lambda held: zip(held, [1, 2]), enumerate])
+@pytest.mark.parametrize("kind", CHANGED)
+def test_what_an_older_iterator_goes_over_is_changed_on_a_path(kind: str, look: Callable[[Any], Any]) -> None:
+    """To put its content back stops the iterator: that was Python's RuntimeError, on paths that change nothing too."""
+    make, change = CHANGED[kind]
+
+    def function(x: Any) -> Any:
+        held = make(x)
+        going = look(held)
+        if x.sum() > 0:
+            change(held, x)
+        next(going)
+        return x * len(held)
+
+    for x in (torch.ones(2), -torch.ones(2)):
+        with pytest.raises(TraceError, match="D2S266.*changed on some paths"):
+            to_static(function)(x)
+
+
+@pytest.mark.parametrize("kind", list(CHANGED)[:3])
+def test_what_a_later_iterator_goes_over(kind: str) -> None:
+    make, change = CHANGED[kind]
+
+    def function(x: Any) -> Any:
+        held = make(x)
+        if x.sum() > 0:
+            change(held, x)
+        return [one * 2 for one in held], next(iter(held))
+
+    check(function, [(torch.ones(2),), (-torch.ones(2),)])

@@ -184,7 +184,7 @@ def parts(value: Any) -> list[Any]:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             reduced = value.__reduce__()
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, RuntimeError):  # the last: what it goes over was changed
             return []
     return _leaves(list(reduced[1:]) if isinstance(reduced, tuple) else [])
 
