@@ -26,6 +26,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.one_call import Taken
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
@@ -383,7 +384,7 @@ def note_item_read(session: Session, container: Any, key: Any, value: Any) -> No
     externals = session.objects.externals
     if id(container) not in externals or written(session, Place("content", container)):
         return
-    is_large = len(container) > 256
+    is_large = own_length(container) > 256
     if not is_large and (id(value) in externals or type(value) in _PLAIN):
         return
     with session.journal.as_before(value):

@@ -388,7 +388,7 @@ class Outputs:
         """
         attributes, base = objects.attributes(value) if attributes is None else attributes, python_kind(value)
         if issubclass(base, dict):
-            if not attributes and all(map(structure.is_plain, value)):
+            if not attributes and all(map(structure.is_plain, dict.__iter__(value))):
                 return None
             base = dict
             if isinstance(value, collections.defaultdict):

@@ -316,7 +316,7 @@ def _is_ours(session: Session, one: Any) -> bool:
     if isinstance(one, torch.Tensor) or one is session.objects.created:
         return True
     if isinstance(one, dict):
-        return "__spec__" in one and str(one.get("__name__")).partition(".")[0] in _OURS
+        return dict.__contains__(one, "__spec__") and str(dict.get(one, "__name__")).partition(".")[0] in _OURS
     module = one.__module__ if isinstance(one, (types.FunctionType, type)) else type(one).__module__
     return isinstance(module, str) and module.partition(".")[0] in _OURS
 
@@ -327,9 +327,9 @@ def _is_root(session: Session, one: Any) -> bool:
     if id(one) in session.objects.created:
         return False
     if isinstance(one, dict):
-        found = one.get("__name__")
+        found = dict.get(one, "__name__")
         module = sys.modules.get(found) if isinstance(found, str) else None
-        return "__builtins__" in one or (module is not None and module.__dict__ is one)
+        return dict.__contains__(one, "__builtins__") or (module is not None and module.__dict__ is one)
     return _is_shared(one) if isinstance(one, (type, types.FunctionType, types.ModuleType)) else False
 
 

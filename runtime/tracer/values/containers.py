@@ -392,7 +392,7 @@ class Leaving:
                 continue
             if isinstance(value, tuple):
                 if not all(map(_is_tuple_or_leaf, walk([value], _of_tuples, sys.maxsize))):
-                    todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
+                    todo += [(item, (*way, key), fixed) for key, item in enumerate(objects.own_items(value))]
                 continue
             if id(value) in self.reached:
                 continue
