@@ -494,7 +494,11 @@ def _told_apart(item: Any) -> tuple[Any, ...]:
 
 def has_traced(value: Any) -> bool:
     """Whether a tensor or staged value is inside."""
-    return any(map(_is_traced, walk([value], _traced_parts, 9)))
+    return any(map(_is_traced, walk([value], _traced_parts, _DEEPEST)))
+
+
+_DEEPEST = 1_000
+"""As deep as Python lets most things be nested."""
 
 
 def _is_traced(value: Any) -> bool:
