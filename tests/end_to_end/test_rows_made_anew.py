@@ -144,3 +144,48 @@ def test_objects_whose_first_slot_is_never_set(cls: type) -> None:
         return total, [one.value for one in items]
 
     check(function, [(torch.tensor([a, b]),) for a, b in ((1.0, 2.0), (3.0, 2.0), (0.0, 0.0), (-3.0, -2.0))])
+
+
+MADE = {"called": "dict(a={})", "of pairs": "dict([('a', {})])", "of a zip": "dict(zip(['a'], [{}]))"}
+PROGRAMS = {
+    "rows": """
+    items = []
+    for number in range(int(x.sum().abs())):
+        items.append(NEW * number)
+    for one in items:
+        one['a'] = one['a'] + 1
+    for one in items:
+        x = x + one['a']
+    return x, len(items)
+""",
+    "beside": """
+    items, kept = [], NEW
+    for number in range(int(x.sum().abs())):
+        items.append({'a': x * number})
+        other = NEW
+        other['a'] = other['a'] * 2
+        x = x + other['a'] * 0
+    if x.sum() > 0:
+        kept = NEW
+    for one in items:
+        one['a'] = one['a'] + kept['a']
+    for one in items:
+        x = x + one['a']
+    return x
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("kind", MADE)
+def test_dicts_that_a_call_of_dict_makes(kind: str, program: str, tmp_path: Path) -> None:
+    """They are what a display makes (they were refused, D2S220 or D2S226)."""
+    body = PROGRAMS[program].replace("NEW * number", MADE[kind].format("x * number")).replace(
+        "NEW", MADE[kind].format("x"))
+    path = tmp_path / "program.py"
+    path.write_text(f"def f(x):{body}")
+    spec = importlib.util.spec_from_file_location("program", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    check(module.f, [(torch.tensor([a, b]),) for a, b in ((1.0, 2.0), (-1.0, -2.0), (0.0, 0.0), (2.0, 2.0))])
