@@ -19,6 +19,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir.template import Again, TensorSlot
+from runtime.tracer.ambient.objects import kind_of_items, own_items
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.values.arguments import Arguments, Container, Open
 
@@ -56,14 +57,14 @@ def value_key(value: Any) -> Key:
     if isinstance(value, numpy.generic):
         return ("numpy", type(value), value.dtype, value.tobytes())
     if isinstance(value, tuple):  # torch.Size, a named tuple without tensors
-        return (type(value), tuple(value_key(item) for item in value))
-    if isinstance(value, dict):
-        content = tuple((value_key(key), value_key(item)) for key, item in value.items())
-        return (type(value), Same(value), content)
+        return (type(value), tuple(map(value_key, own_items(value))))
+    if isinstance(value, dict):  # of a user's class: its methods may give other items
+        pairs = kind_of_items(type(value)).items(value)
+        return (type(value), Same(value), tuple((value_key(key), value_key(item)) for key, item in pairs))
     if isinstance(value, (list, set)):
-        return (type(value), Same(value), tuple(value_key(item) for item in value))
+        return (type(value), Same(value), tuple(map(value_key, own_items(value))))
     if isinstance(value, collections.deque):
-        return (type(value), Same(value), value.maxlen, tuple(value_key(item) for item in value))
+        return (type(value), Same(value), value.maxlen, tuple(map(value_key, own_items(value))))
     if isinstance(value, (bytearray, array.array, memoryview)):
         return (type(value), Same(value), bytes(value))
     if isinstance(value, _VIEWS):

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
-from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
+from runtime.ops.assertion import CAUSE, CAUSE_FIELDS, of_cause
+from runtime.ops.exception_fields import rebuilt
 from runtime.ops.raised_objects import Made
 
 
@@ -41,17 +42,6 @@ def emit_assert(emitter: Emitter, op: Operator) -> None:
         args = [f"{emitter.bind(message, 'f')}({', '.join(args)})"]
     with emitter.indented(f"if not {emitter.operand(flag)}:"):
         emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({', '.join(args)})")
-
-
-def rebuilt(cls: type[BaseException], /, *args: object, **fields: object) -> BaseException:
-    """An exception with these arguments and attributes; the initialiser of a user's class has run while tracing."""
-    if cls.__module__ == "builtins":  # some set their fields from the arguments
-        error = cls(*args)
-    else:
-        error = cls.__new__(cls, *args)
-        error.args = args
-    error.__dict__.update(fields)
-    return error
 
 
 class Shown:
@@ -100,10 +90,11 @@ def emit_raise(emitter: Emitter, op: Operator) -> None:
     made = _made(emitter, op.attrs["exception"], args, fields)
     cause = op.kwargs.get(CAUSE)
     if isinstance(cause, (list, tuple)):
-        of_cause = op.kwargs.get(CAUSE_FIELDS)
-        named = of_cause.items() if isinstance(of_cause, Mapping) else ()
-        behind = {str(key): emitter.operand(value) for key, value in named}
-        first = _made(emitter, str(cause[0]), list(map(emitter.operand, cause[1:])), behind)
+        beside = op.kwargs.get(CAUSE_FIELDS)
+        named = beside.items() if isinstance(beside, Mapping) else ()
+        behind = {str(key): _held(emitter, op, of_cause(key), value) for key, value in named}
+        given = [_held(emitter, op, of_cause(position), value) for position, value in enumerate(cause[1:])]
+        first = _made(emitter, str(cause[0]), given, behind)
         emitter.line(f"raise {made} from {first}")
     else:
         emitter.line(f"raise {made} from None" if op.attrs.get("suppress") else f"raise {made}")

@@ -4,8 +4,9 @@
     raise("no convergence after", %n, steps=%n) attrs {exception: "ValueError"}
 
 An exception is a builtin by its name, or the user's own by module and name (``"solver.NotConverged"``). What ``raise``
-has as keywords are attributes that it gets. An object among them that is no constant of Programs is one that the caller
-knows by name; a file has its two texts, ``repr`` where it stands and ``str`` beside the name:
+has as keywords are attributes that it gets, or fields of Python's classes (``filename``). An object among them that is
+no constant of Programs is one that the caller knows by name; a file has its two texts, ``repr`` where it stands and
+``str`` beside the name:
 
 ``raise X from Y`` has the class and arguments of Y beside, and its attributes if it has any; ``suppress``: whether a
 context is not to be shown, as after ``from None``. The context itself, what was being handled, is not kept.
@@ -13,6 +14,8 @@ context is not to be shown, as after ``from None``. The context itself, what was
     raise("no convergence", __cause__=["KeyError", "tol"]) attrs {exception: "ValueError", suppress: True}
     raise("stuck", __cause__=["solver.Far", 3], __cause_fields__={"n": 3}) attrs {exception: "ValueError"}
     raise("<Color.RED: 1>") attrs {exception: "KeyError", objects: {"0": ["object 1 paint.Color", "Color.RED"]}}
+
+The place of an object that the cause has is ``"__cause__.0"``, or that of an attribute.
 """
 
 from __future__ import annotations
@@ -29,6 +32,11 @@ CAUSE = "__cause__"
 """The keyword with what an exception was raised from."""
 CAUSE_FIELDS = "__cause_fields__"
 """The keyword with the attributes of that."""
+
+
+def of_cause(place: object) -> str:
+    """The place of an argument or attribute of what an exception was raised from."""
+    return f"{CAUSE}.{place}"
 
 
 def exception_class(name: str) -> type[BaseException]:
@@ -73,8 +81,13 @@ def _verify_raise(op: Operator, fail: Fail) -> None:
         fail("kwargs", "the cause of an exception is a list of the name of its class and its arguments")
     if CAUSE_FIELDS in op.kwargs and not (isinstance(op.kwargs[CAUSE_FIELDS], dict) and CAUSE in op.kwargs):
         fail("kwargs", "the attributes of the cause of an exception are a dict beside the cause")
+    places = {**dict(zip(map(str, range(len(op.args))), op.args)), **op.kwargs}
+    if isinstance(cause, (list, tuple)):
+        fields = op.kwargs.get(CAUSE_FIELDS)
+        places |= {of_cause(position): value for position, value in enumerate(cause[1:])}
+        places |= {of_cause(name): value for name, value in (fields if isinstance(fields, dict) else {}).items()}
     for place, found in op.attrs.get("objects", {}).items():
-        there = op.kwargs[place] if place in op.kwargs else dict(zip(map(str, range(len(op.args))), op.args)).get(place)
+        there = places.get(place)
         texts = found if isinstance(found, (list, tuple)) else ()
         if type(there) is not str or len(texts) != 2 or not all(type(text) is str for text in texts):
             fail("attrs", f"the object at {place!r} needs its text there, and its name and other text in the attribute")

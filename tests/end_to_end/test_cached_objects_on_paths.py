@@ -4,6 +4,8 @@ be read, as each run makes it anew; who changes it, hands it on or asks which on
 from __future__ import annotations
 
 import functools
+import types
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,11 @@ class Recipe:
         self.order = [1, 0]
         self.names = {"rows": size, "extra": []}
         self.size = size
+
+
+class Held:
+    def __init__(self, one: Any) -> None:
+        self.one = deque([one])
 
 
 Helpers = tuple[Callable[..., Any], Callable[..., Any]]
@@ -110,7 +117,27 @@ def kept(x: torch.Tensor, recipe: Any, table: Any) -> Any:
     return x * len(found)
 
 
-READ = [read_in_a_branch, read_in_a_loop, read_on_two_paths, with_a_size_of_the_run, tensor_of_it]
+def known_before(x: torch.Tensor, recipe: Any, table: Any) -> Any:
+    """It leaves a path on which another one was asked for."""
+    found = table(len(x[x > 0]))
+    if x.sum() > 0:
+        kept, more = found, table(7)["scale"]
+    else:
+        kept, more = {"scale": 2, "order": [5]}, 1
+    return x * kept["scale"] + kept["order"][0] + more
+
+
+def known_before_a_loop(x: torch.Tensor, recipe: Any, table: Any) -> Any:
+    found = table(len(x[x > 0]))
+    kept: dict[str, Any] = {"scale": 2, "order": [5]}
+    while x.sum() > 0:
+        x = x - table(9)["scale"]
+        kept = found
+    return x * kept["order"][0]
+
+
+READ = [read_in_a_branch, read_in_a_loop, read_on_two_paths, with_a_size_of_the_run, tensor_of_it, known_before,
+        known_before_a_loop]  # fmt: skip
 REFUSED = [changed, attribute_changed, returned, used_afterwards, compared, kept]
 XS = [torch.tensor([[1.0, 2.0], [3.0, -1.0]]), torch.tensor([[-1.0, -2.0], [3.0, -1.0]]), torch.ones(2, 2) * 0.1]
 
@@ -130,6 +157,43 @@ def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(TraceError) as error:
         to_static(lambda x: function(x, *mine))(XS[0])
     assert error.value.code == "D2S276", error.value
+
+
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "a deque": (lambda one: deque([one]), lambda held: held[0]),
+    "a partial": (lambda one: functools.partial(len, one), lambda held: held.args[0]),
+    "a default": (lambda one: lambda given=one: given, lambda held: held()),
+    "a proxy": (lambda one: types.MappingProxyType({"k": one}), lambda held: held["k"]),
+    "a namespace": (lambda one: types.SimpleNamespace(k=one), lambda held: held.k),
+    "an exception": (lambda one: ValueError(one), lambda held: held.args[0]),
+    "a view": (lambda one: {"k": one}.values(), lambda held: next(iter(held))),
+    "a slice": (lambda one: slice(one, None), lambda held: held.start),
+    "an object": (Held, lambda held: held.one[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_one_that_leaves_a_path_inside_something(kind: str) -> None:
+    """It was another one in each run: a change of it was lost without a word."""
+    hold, take = HOLDERS[kind]
+    _, table = helpers()
+
+    def function(x: torch.Tensor) -> Any:
+        held = hold(table(1)["order"] if x.sum() > 0 else table(2)["order"])
+        take(held)[0] += 5
+        return x * table(1)["order"][0]
+
+    def on_paths(x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            held = hold(table(1)["order"])
+        else:
+            held = hold(table(2)["order"])
+        take(held)[0] += 5
+        return x * table(1)["order"][0]
+
+    for one in (function, on_paths):
+        with pytest.raises(TraceError, match="D2S276"):
+            to_static(one)(XS[0])
 
 
 def test_what_the_cache_holds_already_is_its_own() -> None:

@@ -109,3 +109,44 @@ def test_wherever_it_stands(where, caught, requires_grad):
     with pytest.raises(TraceError) as error:
         dy2static.to_static(f)(torch.tensor(2.0, requires_grad=requires_grad))
     assert error.value.code == "D2S229" and error.value.location.file == __file__
+
+
+def rest(n):
+    return n % 2 + n // 5
+
+
+def of_plain_numbers(x):
+    n = int(x.sum())
+    try:
+        y = x * (n % 2 + n // -3 + n / 4 + sum(divmod(n, 4)) + rest(n))
+    except ZeroDivisionError:
+        y = x * 7
+    return y
+
+
+def decided_by_a_rest(x):
+    n = float(x.sum())
+    try:
+        y = x * 3 if n % 2.5 == 0 else x / (n // True + 0.5)
+    except ArithmeticError:
+        y = x * 7
+    return y
+
+
+def by_zero(x):
+    n = int(x.sum())
+    try:
+        y = x * (n % 0)
+    except ZeroDivisionError:
+        y = x * 7
+    return y
+
+
+@pytest.mark.parametrize("function", [of_plain_numbers, decided_by_a_rest])
+def test_a_plain_divisor_is_not_zero(function):
+    check(function, [(torch.tensor([a, b]),) for a, b in ((1.0, 2.0), (2.0, 3.0), (0.0, 0.0), (-3.0, -2.5))])
+
+
+def test_a_plain_zero_is_refused():
+    with pytest.raises(TraceError, match="D2S229"):
+        dy2static.to_static(by_zero)(torch.ones(2))

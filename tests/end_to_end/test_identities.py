@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import math
+import operator
 from typing import Any
 
 import pytest
@@ -61,7 +63,23 @@ REFUSED: dict[str, Any] = {
     "list": lambda x: id([x]),
     "stored": stored,
     "of a branch": in_a_branch,
-}
+    "attribute": lambda x: x * (id(x).real % 2), "numerator": lambda x: x * hash(x).numerator,
+    "range": lambda x: x * len(range(id(x))), "index": lambda x: x * operator.index(id(x)),
+    "bits": lambda x: x * id(x).bit_length(), "bin": lambda x: bin(id(x)), "a size": lambda x: torch.ones(id(x)),
+    "in a size": lambda x: x.new_zeros([id(x)]), "data": lambda x: torch.tensor([id(x)]),
+    "to C": lambda x: math.gcd(id(x), 4),
+    "a number from outside": lambda x: x * 2 if id(x) == NUMBERS[0] else x,
+    "among numbers from outside": lambda x: x * (id(x) in NUMBERS),
+    "key of a dict from outside": lambda x: x * TABLE.get(id(x), 2),
+    "item of a dict from outside": lambda x: x * TABLE[id(x)],
+    "in a dict": lambda x: x * (id(x) in TABLE), "in its keys": lambda x: x * (id(x) in TABLE.keys()),
+    "in a set": lambda x: x * (id(x) in set(NUMBERS)), "set operator": lambda x: x * len({id(x)} & set(NUMBERS)),
+    "keys' operator": lambda x: x * len({id(x)} & TABLE.keys()), "dicts": lambda x: x * ({id(x): 3} == TABLE),
+    "sets": lambda x: x * ({id(x)} == set(NUMBERS)), "method of a set": lambda x: x * len({id(x)}.union(NUMBERS)),
+    "in a tuple": lambda x: x * ((id(x), 1) in {(one, 1) for one in NUMBERS}),
+}  # fmt: skip
+NUMBERS = [id(G)]
+TABLE = {id(G): 3}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 
-from dy2static import to_static
+from dy2static import not_to_static, to_static
 from runtime.errors import TraceError
 from tests.oracle import check
 
@@ -269,3 +270,86 @@ REFUSED = (
 def test_older_iterators_are_not(function: Callable[..., Any]) -> None:
     with pytest.raises(TraceError, match=r"D2S266|D2S227"):
         to_static(function)(torch.ones(2))
+
+
+class ByPlace:
+    """What is gone over by asking for one place after another."""
+
+    def __getitem__(self, place: int) -> int:
+        if place > 3:
+            raise IndexError
+        return place
+
+
+@not_to_static
+def take(iterator: Iterator[Any]) -> None:
+    next(iterator)
+
+
+TAKEN: dict[str, Callable[[], Any]] = {
+    "chain": lambda: itertools.chain([1, 2]), "of lists": lambda: itertools.chain.from_iterable([[1], [2]]),
+    "cycle": lambda: itertools.cycle([1, 2]), "longest": lambda: itertools.zip_longest([1, 2]),
+    "takewhile": lambda: itertools.takewhile(bool, [1, 2]), "pairwise": lambda: itertools.pairwise([1, 2, 3]),
+    "starmap": lambda: itertools.starmap(pow, [(1, 2), (2, 3)]), "tee": lambda: itertools.tee([1, 2])[1],
+    "compress": lambda: itertools.compress([1, 2], [1, 1]), "group": lambda: next(itertools.groupby([1, 1, 2]))[1],
+    "ordered": lambda: iter(OrderedDict({1: 1, 2: 2})), "zip of a chain": lambda: zip(itertools.chain([1, 2])),
+    "zip of a user's": lambda: zip(Countdown(3)), "a user's": lambda: iter(Countdown(3)),
+    "by place": lambda: iter(ByPlace()), "generator": lambda: (one * 1000 for one in range(1000, 1003)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_code_that_is_not_converted_takes_an_item_on_a_path(kind: str) -> None:
+    """Both paths had one item less than in eager."""
+    make = TAKEN[kind]
+
+    def function(x: Any) -> Any:
+        going = make()
+        if x.sum() > 0:
+            take(going)
+        return x * len(list(itertools.islice(going, 3)))
+
+    with pytest.raises(TraceError, match="D2S266|D2S277"):
+        to_static(function)(torch.ones(2))
+
+
+CHANGED: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "an item of a deque": (lambda x: deque([x, x + 1]), lambda held, x: held.__setitem__(0, x * 3)),
+    "one more and one less": (lambda x: deque([x, x + 1]), lambda held, x: (held.append(x), held.pop())),
+    "rotated": (lambda x: deque([x, x + 1]), lambda held, x: held.rotate(1)),
+    "longer": (lambda x: deque([x, x + 1]), lambda held, x: held.append(x)),
+    "ordered": (lambda x: OrderedDict({1: x, 2: x}), lambda held, x: held.__setitem__(3, x)),
+    "moved": (lambda x: OrderedDict({1: x, 2: x}), lambda held, x: held.move_to_end(1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look", [iter, reversed, lambda held: zip(held, [1, 2]), enumerate])
+@pytest.mark.parametrize("kind", CHANGED)
+def test_what_an_older_iterator_goes_over_is_changed_on_a_path(kind: str, look: Callable[[Any], Any]) -> None:
+    """To put its content back stops the iterator: that was Python's RuntimeError, on paths that change nothing too."""
+    make, change = CHANGED[kind]
+
+    def function(x: Any) -> Any:
+        held = make(x)
+        going = look(held)
+        if x.sum() > 0:
+            change(held, x)
+        next(going)
+        return x * len(held)
+
+    for x in (torch.ones(2), -torch.ones(2)):
+        with pytest.raises(TraceError, match="D2S266.*changed on some paths"):
+            to_static(function)(x)
+
+
+@pytest.mark.parametrize("kind", list(CHANGED)[:3])
+def test_what_a_later_iterator_goes_over(kind: str) -> None:
+    make, change = CHANGED[kind]
+
+    def function(x: Any) -> Any:
+        held = make(x)
+        if x.sum() > 0:
+            change(held, x)
+        return [one * 2 for one in held], next(iter(held))
+
+    check(function, [(torch.ones(2),), (-torch.ones(2),)])

@@ -464,6 +464,70 @@ def test_what_was_there_stays_where_only_its_referrers_tell(frozen):
         gc.unfreeze()
 
 
+@dy2static.not_to_static
+def made_by(name: str) -> Any:
+    """New memory, of code that is not converted."""
+    if name == "objects":
+        return np.array([None, 1, "a", 5], dtype=object)
+    return bytearray(b"abcd") if name == "bytes" else np.arange(4.0)
+
+
+SHARED: dict[str, tuple[str, Any]] = {
+    "objects": ("objects", lambda a: (a, a[1:], a[::-1])), "memoryview": ("bytes", lambda a: (a, memoryview(a)[1:])),
+    "only a memoryview": ("bytes", lambda a: (memoryview(a), memoryview(a).obj)),
+    "an array of bytes": ("bytes", lambda a: (a, np.frombuffer(a, dtype=np.uint8))),
+    "memoryview of an array": ("array", lambda a: (a, memoryview(a), memoryview(a).obj)),
+    "a user's array": ("array", lambda a: (a, a.view(np.recarray))),
+    "masked": ("array", lambda a: (a, np.ma.array(a, copy=False))),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_views_of_memory_that_is_made_inside(name):
+    """Each was a copy, or the memory of the trace."""
+    kind, look = SHARED[name]
+
+    def on_a_path(x):
+        return look(made_by(kind)) if x.sum() > 0 else None
+
+    for function in (lambda x: look(made_by(kind)), on_a_path):
+        converted = to_static(function)
+        for _ in range(3):
+            mine, eager = converted(X), function(X)
+            for found in (mine, eager):
+                assert all(np.shares_memory(one, found[0]) for one in map(np.asarray, found)) or kind == "objects"
+                found[0][2] = 65
+            assert [list(one) for one in mine] == [list(one) for one in eager]
+            assert [[a is b for a in mine] for b in mine] == [[a is b for a in eager] for b in eager]
+
+
+def test_a_view_of_memory_that_nobody_can_make_is_refused():
+    with pytest.raises(dy2static.errors.TraceError, match="D2S228"):
+        to_static(lambda x: (lambda file: (file, file.getbuffer()))(io.BytesIO(b"abc")))(X)
+
+
+ONLY_THERE = Holder(np.zeros(2), 1)
+IN_A_DICT = {"k": (bytearray(b"a"), 1)}
+
+
+@dy2static.not_to_static
+def found_by(name: str) -> Any:
+    one = globals()["ONLY_" + "THERE" if name == "attribute" else "IN_A_" + "DICT"]
+    return one.a if name == "attribute" else one["k"][0]
+
+
+@pytest.mark.parametrize("name", ["attribute", "item"])
+def test_an_array_that_the_collector_passes_over_with_its_holder(name):
+    """A dict that holds nothing but arrays and numbers is not looked at: each call had an array of its own."""
+    expected = id(found_by(name))
+    assert vars(ONLY_THERE)
+    gc.collect()
+    converted = to_static(lambda x: found_by(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is traced at each call
+        assert [id(converted(X)) == expected for _ in range(3)] == [True] * 3
+
+
 def test_arguments_stay():
     held = Holder(bytearray(b"a"), np.zeros(2))
     converted = to_static(lambda o, x: (o, o.a, o.b, vars(o)["a"]))

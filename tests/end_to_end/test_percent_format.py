@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import linecache
 import operator
 
@@ -139,3 +140,47 @@ def test_a_key_of_one_path(value):
         return "%(b)s" % d
 
     check(function, (torch.full((2,), value),))
+
+
+class Telling(dict):
+    def __missing__(self, key):
+        return "no " + key
+
+
+class Answering(dict):
+    def __getitem__(self, key):
+        return "the " + key
+
+
+def by_a_default(x):
+    held = collections.defaultdict(lambda: "none", a="p" if x.sum() > 0 else "q")
+    return "%(a)s %(b)s" % held, len(held), dict(held)
+
+
+def default_of_two_paths(x):
+    value = "p" if x.sum() > 0 else "q"
+    held = collections.defaultdict(lambda: value, a=1)
+    return "%(b)5s|%(a)03d" % held, len(held)
+
+
+def of_a_number(x):
+    held = collections.defaultdict(int, a=int(x.sum()))
+    return "%(a)d %(b)d %(a)5.1f" % held, sorted(held)
+
+
+def by_users_methods(x):
+    value = "p" if x.sum() > 0 else "q"
+    return "%(a)s %(b)s" % Telling(a=value), "%(a)s" % Answering(a=value), "%(a)s" % collections.OrderedDict(a=value)
+
+
+def set_on_a_path(x):
+    held = Telling(a=1)
+    if x.sum() > 0:
+        held["b"] = 2
+    return "%(b)s %(a)r" % held
+
+
+@pytest.mark.parametrize("function", [by_a_default, default_of_two_paths, of_a_number, by_users_methods, set_on_a_path])
+def test_dicts_that_say_what_is_missing(function):
+    """They were a KeyError (a copy was asked, which is a dict)."""
+    check(function, [(torch.tensor([1.0, 2.0]),), (torch.tensor([-1.0, -2.0]),), (torch.tensor([3.0, 4.0]),)])

@@ -113,3 +113,79 @@ def objects_added_or_made_anew(x, y, n):
 @pytest.mark.parametrize("function", [added_or_made_anew, objects_added_or_made_anew])
 def test_a_path_of_an_iteration_makes_the_list_anew(function):
     check(function, *[(torch.tensor([a]), torch.tensor([b]), 2) for a in (1.0, -1.0) for b in (1.0, -1.0)])
+
+
+class Slotted:
+    __slots__ = ("never", "value")
+
+
+class Below(Slotted):
+    """One more, of which nothing is set."""
+
+    __slots__ = ("more",)
+
+
+@pytest.mark.parametrize("cls", [Slotted, Below])
+def test_objects_whose_first_slot_is_never_set(cls: type) -> None:
+    """They were refused as read by code that is not converted (D2S253)."""
+    def function(x: torch.Tensor) -> Any:
+        items: list[Any] = []
+        for number in range(int(x.sum().abs())):
+            one = cls()
+            one.value = x * number
+            items.append(one)
+        for one in items:
+            one.value = one.value + 1
+        if x.sum() > 3:
+            items[1].value = x * 7
+        total = x
+        for one in items:
+            total = total + one.value * (2 if hasattr(one, "never") else 3)
+        return total, [one.value for one in items]
+
+    check(function, [(torch.tensor([a, b]),) for a, b in ((1.0, 2.0), (3.0, 2.0), (0.0, 0.0), (-3.0, -2.0))])
+
+
+MADE = {"called": "dict(a={})", "of pairs": "dict([('a', {})])", "of a zip": "dict(zip(['a'], [{}]))"}
+PROGRAMS = {
+    "rows": """
+    items = []
+    for number in range(int(x.sum().abs())):
+        items.append(NEW * number)
+    for one in items:
+        one['a'] = one['a'] + 1
+    for one in items:
+        x = x + one['a']
+    return x, len(items)
+""",
+    "beside": """
+    items, kept = [], NEW
+    for number in range(int(x.sum().abs())):
+        items.append({'a': x * number})
+        other = NEW
+        other['a'] = other['a'] * 2
+        x = x + other['a'] * 0
+    if x.sum() > 0:
+        kept = NEW
+    for one in items:
+        one['a'] = one['a'] + kept['a']
+    for one in items:
+        x = x + one['a']
+    return x
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("kind", MADE)
+def test_dicts_that_a_call_of_dict_makes(kind: str, program: str, tmp_path: Path) -> None:
+    """They are what a display makes (they were refused, D2S220 or D2S226)."""
+    body = PROGRAMS[program].replace("NEW * number", MADE[kind].format("x * number")).replace(
+        "NEW", MADE[kind].format("x"))
+    path = tmp_path / "program.py"
+    path.write_text(f"def f(x):{body}")
+    spec = importlib.util.spec_from_file_location("program", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    check(module.f, [(torch.tensor([a, b]),) for a, b in ((1.0, 2.0), (-1.0, -2.0), (0.0, 0.0), (2.0, 2.0))])

@@ -63,6 +63,7 @@ from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.recording import backward, faults, leaf_gradients, reads
+from runtime.tracer.values import identities
 from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -407,6 +408,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)
+    identities.require_none(session, (*args, *kwargs.values()))
     if any_staged([args, kwargs]):
         if any(f is mode for mode in _MODES):
             raise session.error(

@@ -42,8 +42,7 @@ from runtime.tracer.ambient.shown import VIEWS
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import StagedInt
-from runtime.tracer.values import containers, unjournaled
-from runtime.tracer.values.identities import Identity
+from runtime.tracer.values import containers, identities, unjournaled
 from runtime.tracer.values.tables import RowChoice
 
 _MUTATORS = frozenset({
@@ -138,9 +137,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if isinstance(f, types.MethodWrapperType):
             return traced_attribute.default(session, owner, *args)
     unbound = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
-    for arg in () if isinstance(owner, CONTAINERS) or unbound else args:
-        if type(arg) is Identity:  # C code reads it as the number that it is
-            arg.refuse()
     if unbound and args:  # list.append(items, x)
         owner = args[0]
         kind = eager_type(owner)
@@ -189,7 +185,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
                                              or name == "fromkeys"):  # fmt: skip
         args = tuple(list(arg) if contents.is_iterator(arg) else arg for arg in args)
     boundary.require(session, f, args, kwargs)
-    if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
+    if isinstance(owner, (dict, set)) and args and (tensor_keys.holds_tensors(args[:2]) or identities.any_in(args[:2])):
         first = 1 if unbound else 0  # set.add(items, x)
         args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
                 *args[first + 1 :])
@@ -199,6 +195,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = (*(tensor_keys.own_items(session, arg) for arg in args[:1]), *args[1:])
     if isinstance(owner, (set, frozenset)) and name in _OF_ITEMS:
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
+        for arg in args:
+            identities.require_known_in_both(session, owner, arg)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None

@@ -378,6 +378,8 @@ def _may_give_old_ones(cls: type) -> bool:
 
 def _note_made(session: Session, made: Any, new: bool = True) -> Any:
     note_made_class(session, made)
+    if type(made) in objects.KINDS:  # known by its content, as a display is
+        return made
     if new and id(made) not in session.objects.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal

@@ -350,6 +350,8 @@ def _end_is_known(session: Session, method: str, error: type[BaseException]) -> 
 class _ByPlace:
     """The items of an object of a class with a ``__getitem__`` of the user's, which is converted."""
 
+    __slots__ = ("_method", "_owner", "_places", "_session")
+
     def __init__(self, session: Session, owner: Any, method: types.FunctionType) -> None:
         self._session, self._owner, self._method = session, owner, method
         self._places: Iterator[int] = itertools.count()
@@ -369,6 +371,8 @@ class _ByPlace:
 
 class _Converted:
     """An iterator whose ``__next__`` is converted."""
+
+    __slots__ = ("_session", "iterator")
 
     def __init__(self, session: Session, iterator: Any) -> None:
         self._session = session

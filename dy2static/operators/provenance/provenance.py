@@ -26,6 +26,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.one_call import Taken
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
@@ -129,6 +130,9 @@ def is_external(session: Session, obj: object) -> bool:
     if id(obj) in session.objects.externals:
         return True
     if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
+        return False
+    if isinstance(obj, BaseException) and existed_before(session, obj) is False:  # Python or a library has raised it
+        memo(session).created[id(obj)] = obj
         return False
     return not isinstance(obj, (torch.Tensor, Staged, Choice, Undefined))
 
@@ -380,7 +384,7 @@ def note_item_read(session: Session, container: Any, key: Any, value: Any) -> No
     externals = session.objects.externals
     if id(container) not in externals or written(session, Place("content", container)):
         return
-    is_large = len(container) > 256
+    is_large = own_length(container) > 256
     if not is_large and (id(value) in externals or type(value) in _PLAIN):
         return
     with session.journal.as_before(value):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,15 @@ def load(read: Callable[[], Any], name: str) -> Any:
         UnboundLocalError: The name is not bound, with Python's own words: to the function that a block has become it is
             a free variable. A name bound only on some staged paths raises it when the Program runs and took another.
     """
-    try:
+    value = _UNBOUND
+    with contextlib.suppress(NameError):
         value = read()
-    except NameError:
-        raise UnboundLocalError(unbound_message(name)) from None
+    if value is _UNBOUND:  # behind the handler: it has no context
+        raise UnboundLocalError(unbound_message(name))
     return _bound(value, "UnboundLocalError", unbound_message(name))
+
+
+_UNBOUND: Any = object()
 
 
 def load_free(value: Any, name: str) -> Any:

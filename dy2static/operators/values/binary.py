@@ -20,7 +20,7 @@ from dy2static.operators.values.percent_format import percent
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.numbers.staged_size import StagedSize
-from runtime.tracer.values import array, structure
+from runtime.tracer.values import array, identities, structure
 from runtime.tracer.values.containers import opened
 from runtime.tracer.values.numpy_arrays import NumpyArray
 
@@ -96,6 +96,8 @@ def binary(a: Any, op: str, b: Any) -> Any:
             return binary(times[0], op, times[1])
     if isinstance(a, _HASHING) or isinstance(b, _HASHING):
         asked_methods.require_hashed(session, f"'{op}'", [one for one in (a, b) if isinstance(one, _HASHING)])
+        if isinstance(a, _HASHING) and isinstance(b, _HASHING):
+            identities.require_known_in_both(session, a, b)
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):

@@ -17,6 +17,7 @@ from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal
 from dy2static.operators.values.traced_compare import contains, identical
+from runtime.tracer.values import identities
 from runtime.tracer.values.containers import opened
 from runtime.tracer.values.structure import row_of
 
@@ -27,6 +28,7 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 _PLAINLY = frozenset((int, float, bool, str, type(None)))
+_BY_HASH: tuple[Any, ...] = (set, frozenset, dict, type({}.keys()), type({}.items()))
 _BY_CONTENT = (list, tuple, dict, set, deque)
 """What is compared item by item with its own kind."""
 
@@ -57,6 +59,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
         users = operated(session, a, op, b)
         if users is not NOT_USERS:
             return users
+        if isinstance(a, _BY_HASH) and isinstance(b, _BY_HASH):
+            identities.require_known_in_both(session, a, b)
         if type(a) is not type(b) or type(a) not in (list, tuple, dict):
             if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
                 boundary.require_none(session, f"'{op}'", (a, b))

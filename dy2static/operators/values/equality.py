@@ -25,7 +25,7 @@ from runtime.tracer.python_state.held import RowKey
 from runtime.tracer.values import array, containers, structure
 from runtime.tracer.values.heaps import identical
 
-_DEPTH = 8
+_DEPTH = 1_000
 _OPEN = (torch.Tensor, Staged, StagedRange, Choice, structure.Growing, containers.Several, RowKey)
 
 

@@ -28,10 +28,10 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
+from dy2static.operators.values import traced_subscript
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
-from runtime.tracer.values.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*|\*)(?:\.(\d+|\*))?([diouxXeEfFgGsra]))")
 
@@ -59,14 +59,12 @@ def percent(text: str | bytes, values: Any) -> Any:
     boundary.require_none(session, "'%'", given)
     asked_methods.require_shown(session, "'%'", given)
     note_answers(session, *given)
-    for value in given:
-        if type(value) is Identity:
-            value.refuse()
-    if not (any_staged(given) or any(map(_tells, given))):
+    asks = isinstance(values, dict) and type(values) is not dict  # a factory, or a user's method, may give others
+    if not (asks or any_staged(given) or any(map(_tells, given))):
         return text % values
     if isinstance(text, str):
         fields = [found for found in _FIELD.finditer(text) if found[5]]
-        given = _in_order(fields, values, given)
+        given = _in_order(session, fields, values, given)
         count = sum(1 + len(_stars(found)) for found in fields)
         if "%" not in _FIELD.sub("", text) and count == len(given) and all(map(_is_spelled, fields)):
             return _formatted(session, text, given)
@@ -92,14 +90,14 @@ def _stars(found: re.Match[str]) -> list[int]:
     return [group for group in (3, 4) if found[group] == "*"]
 
 
-def _in_order(fields: list[re.Match[str]], values: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def _in_order(session: Session, fields: list[re.Match[str]], values: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values that go into the fields: those that a dict has for their names where they have names."""
     named = [found[1] for found in fields if found[1] is not None]
     if not named:
         return (values,) if isinstance(values, dict) else given
-    if type(values) is not dict or len(named) != len(fields) or not values.keys() >= set(named):
+    if not isinstance(values, dict) or len(named) != len(fields):
         return ()
-    return tuple(values[name] for name in named)
+    return tuple(traced_subscript.read(session, values, name) for name in named)  # it may have a __missing__
 
 
 def _formatted(session: Session, text: str, given: tuple[Any, ...]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import os
 import sys
@@ -53,7 +54,16 @@ _NOTHING = object()
 
 
 def read(session: Session, obj: Any, name: str) -> Any:
-    """``obj.name``."""
+    """``obj.name``; an AttributeError knows both, as Python's does."""
+    try:
+        return _read(session, obj, name)
+    except AttributeError as error:
+        if error.name is None and error.obj is None:
+            error.name, error.obj = name, obj
+        raise
+
+
+def _read(session: Session, obj: Any, name: str) -> Any:
     if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
         obj = containers.opened(obj)
     if isinstance(obj, Choice):
@@ -174,7 +184,7 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING:
             raise
-        return call(fallback, obj, name)
+    return call(fallback, obj, name)  # behind the handler: what it raises has no context
 
 
 def default(session: Session, obj: Any, name: str) -> Any:
@@ -321,11 +331,10 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
         except AttributeError:
             note_absent(session, obj, name)
             raise
-    try:
+    with contextlib.suppress(AttributeError):
         return object.__getattribute__(obj, name)
-    except AttributeError:
-        note_lack(session, obj, name)
-        return call(fallback, obj, name)
+    note_lack(session, obj, name)
+    return call(fallback, obj, name)
 
 
 def _of_class(session: Session, cls: type, name: str) -> Any:
@@ -357,7 +366,7 @@ def _property(session: Session, obj: Any, name: str, found: property) -> Any:
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING or _is_user_function(type(obj).__getattribute__):
             raise
-        return call(fallback, obj, name)
+    return call(fallback, obj, name)
 
 
 def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:

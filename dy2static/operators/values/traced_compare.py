@@ -40,7 +40,7 @@ from runtime.tracer.memory import cached_results
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.recording import reads
 from runtime.tracer.recording.interceptor import History
-from runtime.tracer.values import array, containers, heaps, same_object, unjournaled
+from runtime.tracer.values import array, containers, heaps, identities, same_object, unjournaled
 from runtime.tracer.values.open_generators import require_told_apart
 
 _OF_THE_TRACE = (torch.Tensor, Staged, StagedRange)
@@ -105,6 +105,7 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if isinstance(container, _ALL_VIEWS):
         asked_methods.require_hashed(session, "'in'", (value, *container))
+        identities.require_known(session, [value], container)
     return own_method(type(container), "__contains__")(container, value) if own else value in container
 
 
@@ -251,11 +252,14 @@ def own_key(session: Session, container: Any, key: Any) -> Any:
 
 
 def require_own_keys(session: Session, container: Any, key: Any) -> None:
-    """Refuse to look for a tensor of the trace among keys from outside: the caller's tensor is another object.
+    """Refuse to look for a tensor of the trace among keys from outside: the caller's tensor is another object. So is
+    what `id` gives for it.
 
     Raises:
-        TraceError: D2S265.
+        TraceError: D2S264, D2S265.
     """
+    if isinstance(container, (dict, set, frozenset)):
+        identities.require_known(session, [key], container)
     if not isinstance(key, torch.Tensor) or not isinstance(container, (dict, set, frozenset)):
         return
     require_identity(session, key)

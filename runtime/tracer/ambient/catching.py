@@ -158,6 +158,8 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
 
 def _is_divisor(session: Session, number: Operand) -> bool:
     """Whether it is known here that a number is not 0."""
+    if not isinstance(number, Variable):
+        return bool(number != 0)
     return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
 import inspect
 import io
 import itertools
@@ -24,8 +25,18 @@ from runtime.tracer.ambient.unasked import has_unasked, module_name
 
 _SMALL = 1 << 16
 """Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
-_OVER_ITERATORS = (enumerate, zip, map, filter)
+_NESTED = 16
+_OF_A_CALLABLE = type(iter(int, 1))
+_SHELLS = (tuple, itertools._tee_dataobject)  # type: ignore[attr-defined]
+"""In which iterators keep those that they advance."""
 _BUFFERS = (bytearray, array.array, memoryview)
+
+
+class _Asked:
+    def __getitem__(self, place: int) -> None:
+        raise IndexError
+
+
 _LIST: list[None] = []
 _DICT: dict[None, None] = {}
 READING: tuple[type, ...] = (
@@ -34,6 +45,8 @@ READING: tuple[type, ...] = (
     type(iter(range(1))), type(iter("")), type(reversed(_LIST)), type(reversed(_DICT)), type(reversed(range(1))),
 )  # fmt: skip
 """Iterators that only read what they iterate over."""
+_ASKING = (reversed, type(iter(_Asked())))
+"""Iterators that ask what they go over how long it is, which may be a user's method."""
 
 
 _STATELESS = (list, dict, set, tuple, frozenset, types.FunctionType, types.MethodType)
@@ -46,15 +59,16 @@ def state_of(value: Any) -> Any:
     >>> it = iter([1, 2]); before = state_of(it); _ = next(it); state_of(it) == before
     False
     """
-    if type(value) in _STATELESS:
+    kind = type(value)  # isinstance() would ask the object for its __class__
+    if kind in _STATELESS:
         return None
-    if isinstance(value, _BUFFERS):
+    if issubclass(kind, _BUFFERS):
         return "bytes", len(value), _bytes(bytes(value))
-    if isinstance(value, numpy.ndarray):
+    if issubclass(kind, numpy.ndarray):
         if value.dtype.hasobject:
             return "objects", value.shape, tuple(map(id, value.ravel().tolist()))
         return "array", value.shape, value.dtype.str, _bytes(value.tobytes())
-    if isinstance(value, io.IOBase):
+    if issubclass(kind, io.IOBase):
         return _file(value)
     if is_iterator(value):
         return _iterator(value)
@@ -63,26 +77,40 @@ def state_of(value: Any) -> Any:
 
 def is_iterator(value: Any) -> bool:
     """Whether this is an iterator of Python's own; one written in Python is an object like others."""
-    kind = type(value)  # isinstance() would ask the object for its __class__
+    kind = type(value)
     if kind is types.GeneratorType:
         return True
     if issubclass(kind, Poison):
         return False
     steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
-    return steps and not has_unasked(value, "__dict__") and not isinstance(value, io.IOBase)
+    return steps and not has_unasked(value, "__dict__") and not issubclass(kind, io.IOBase)
 
 
 def inner(value: Any) -> list[Any]:
     """What ``value`` reads from: the iterators that a ``zip`` advances, what a weak reference refers to."""
-    if isinstance(value, weakref.ref):
+    kind = type(value)
+    if issubclass(kind, weakref.ref):
         return [value()]
-    if isinstance(value, numpy.ndarray):
+    if issubclass(kind, numpy.ndarray):
         return value.ravel().tolist() if value.dtype.hasobject else []
-    if type(value) in _OVER_ITERATORS:
-        return [part for part in parts(value) if is_iterator(part)]
-    if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
-        return locals_of(value.gi_frame)
-    return []
+    if kind is types.GeneratorType:
+        return [] if value.gi_frame is None else locals_of(value.gi_frame)
+    return _advanced(value) if is_iterator(value) else []
+
+
+def _advanced(iterator: Any) -> list[Any]:
+    """The iterators that an iterator of Python's own advances, and the object whose method it calls."""
+    found: list[Any] = []
+    todo = gc.get_referents(iterator)
+    while todo:
+        part = todo.pop(0)
+        if type(part) in _SHELLS:
+            todo += gc.get_referents(part)
+        elif type(part) is types.BuiltinFunctionType and type(iterator) is _OF_A_CALLABLE:
+            found.append(part.__self__)
+        elif getattr(type(part), "__next__", None) is not None and not issubclass(type(part), Poison):
+            found.append(part)  # one that is written in Python as well
+    return found
 
 
 def locals_of(frame: types.FrameType) -> list[Any]:
@@ -118,17 +146,36 @@ def _file(value: io.IOBase) -> Any:
         return ("stream",)
 
 
-def _iterator(value: Any) -> Any:
-    if isinstance(value, types.GeneratorType):
+def _iterator(value: Any, seen: tuple[int, ...] = ()) -> Any:
+    """``seen``: the iterators that advance this one."""
+    kind = type(value)
+    if kind is types.GeneratorType:
         frame = value.gi_frame
         if frame is None:
             return ("finished",)
-        return "generator", frame.f_lasti, tuple(map(id, locals_of(frame)))
-    hint = getattr(type(value), "__length_hint__", None)
-    if hint is not None and module_name(type(value)) == "builtins" and type(value) is not reversed:  # it asks its items
+        return "generator", frame.f_lasti, tuple(map(_mark, locals_of(frame)))
+    hint = getattr(kind, "__length_hint__", None)
+    if hint is not None and module_name(kind) == "builtins" and kind not in _ASKING:
         return "left", hint(value)
-    return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in parts(value)
-                          if not is_iterator(part) and not isinstance(part, (list, tuple, dict)))
+    found = parts(value)
+    if not found:  # one that cannot be rebuilt holds what it goes over, and perhaps the last item
+        found = _leaves(gc.get_referents(value))
+    return "parts", tuple(_part(part, (*seen, id(value))) for part in found if not isinstance(part, (tuple, dict)))
+
+
+def _part(value: Any, seen: tuple[int, ...]) -> Any:
+    if type(value) is list:  # one made for the items that are left, or kept for another round
+        return tuple(map(_mark, value))
+    if is_iterator(value):
+        return _iterator(value, seen) if id(value) not in seen and len(seen) < _NESTED else None
+    return _mark(value)
+
+
+def _mark(value: Any) -> Any:
+    """What a value is known by. Numbers are made anew all the time, one perhaps where another one was."""
+    if type(value) in (int, str, bytes, complex):
+        return type(value), value
+    return ("float", value.hex()) if type(value) is float else id(value)
 
 
 def parts(value: Any) -> list[Any]:
@@ -137,7 +184,7 @@ def parts(value: Any) -> list[Any]:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             reduced = value.__reduce__()
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, RuntimeError):  # the last: what it goes over was changed
             return []
     return _leaves(list(reduced[1:]) if isinstance(reduced, tuple) else [])
 

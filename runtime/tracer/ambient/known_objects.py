@@ -32,6 +32,8 @@ class KnownObjects(SessionPart):
     cached: dict[int, tuple[Any, list[Any], str, Location | None]] = state(ITEMS, dict)
     """Containers and objects that a cached function made in the trace, by identity: what they held then, the function's
     name, and the place of the call."""
+    numbers: set[int] = state(ITEMS, set)
+    """What `id` and `hash` gave for objects that are the same in each call."""
     constructing: set[int] = state(ITEMS, set)
     """Objects whose ``__init__`` is being traced, by identity."""
     hung: dict[int, tuple[torch.Tensor, set[str]]] = state(DEEP, dict)

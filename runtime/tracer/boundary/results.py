@@ -388,7 +388,7 @@ class Outputs:
         """
         attributes, base = objects.attributes(value) if attributes is None else attributes, python_kind(value)
         if issubclass(base, dict):
-            if not attributes and all(map(structure.is_plain, value)):
+            if not attributes and all(map(structure.is_plain, dict.__iter__(value))):
                 return None
             base = dict
             if isinstance(value, collections.defaultdict):
@@ -455,6 +455,8 @@ class Outputs:
         """An object that nobody can make anew is given as it is, by a Program for this call alone."""
         if holding.leads_to_traced(value):
             self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        if remaking.shows_memory(value):
+            self._refuse(f"a {type(value).__name__} of memory that is made inside, and that others may have as well")
         self.session.once(f"a {type(value).__name__} that is made inside is returned")
         self.session.journal.keep_made()
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())

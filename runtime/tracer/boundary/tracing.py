@@ -23,6 +23,7 @@ from runtime.ir.views import View
 from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
+from runtime.tracer.ambient.objects import own_items
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -401,7 +402,7 @@ def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
     """Iterators among the arguments; ``seen``: containers that need no second look."""
     if isinstance(value, (list, tuple, dict)) and id(value) not in seen:
         seen.add(id(value))
-        for item in dict.values(value) if isinstance(value, dict) else value:
+        for item in own_items(value):
             yield from _iterators(item, seen)
     elif contents.is_iterator(value):
         yield value

@@ -153,6 +153,7 @@ def trace_path(
             cached_results.end_path(session, cached, [*variables.at_end, result, *_stored(session)])
     finally:
         session.constructs.pictures.pop()
+        unjournaled.note_stopped(session, reachable)
         for state in reversed(states):
             state.undo()
         _forget_frames(session, made)

@@ -83,7 +83,7 @@ class Join:
         session, pictures = self.session, self.context.pictures
         for value in values:
             if isinstance(value, tuple):
-                self._picture_records(value)
+                self._picture_records(tuple.__iter__(value))
             elif id(value) in session.objects.created and structure.can_be_copied(session, value):
                 found = unification.item_structure(session, value, self.context)
                 before = pictures.get(id(value))

@@ -283,7 +283,7 @@ def _held(value: Any, key: Hashable) -> Any:
 def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
     """What a container holds that a structure takes apart."""
     if isinstance(value, (list, tuple)):
-        return enumerate(value)
+        return enumerate(objects.own_items(value))
     fields = structure.field_items(value)
     return zip(*fields) if fields is not None else ()
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from runtime.tracer.ambient import objects
-from runtime.tracer.ambient.walks import walk
+from runtime.tracer.ambient.referents import led_to
 from runtime.tracer.memory import aliases
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from runtime.ir import Location
     from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
     from runtime.tracer.recording.session import Session
-
-
-_DEPTH = 8
 
 
 def note(session: Session, tensor: torch.Tensor, name: str, before: int, after: Snapshot) -> None:
@@ -55,16 +52,11 @@ def end_path(session: Session, before: Collection[int], leaving: Iterable[Any]) 
     if not new:
         return
     require_read_only(session, new.values())
-    for one in walk(leaving, _held, _DEPTH):
-        require_not_made_anew(session, one, "is used after a branch or loop in which it was called")
+    for one in led_to(leaving, session.objects.externals.keys(), session.objects.created.keys()):
+        if id(one) in new:
+            require_not_made_anew(session, one, "is used after a branch or loop in which it was called")
     for key in new:
         del session.objects.cached[key]
-
-
-def _held(value: Any) -> Iterable[Any]:
-    if isinstance(value, (list, dict, set, tuple, frozenset)):
-        return parts(value)
-    return objects.attributes(value).values() if objects.can_be_rebuilt(value) else ()
 
 
 def require_read_only(session: Session, noted: Iterable[tuple[Any, list[Any], str, Location | None]] = ()) -> None:

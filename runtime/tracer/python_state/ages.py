@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import enum
 import gc
+import itertools
 import sys
 import types
 import weakref
@@ -37,6 +38,8 @@ _APART = (torch.Tensor, type, types.ModuleType, types.CodeType, types.FrameType,
 """What is not asked about together with what refers to it: it is known, or refers to half the process."""
 _CONTAINERS = (tuple, list, dict, set, frozenset, collections.deque)
 """What converted code announces, or the trace copies: hardly ever is the question how old one is."""
+_PLAIN = frozenset({dict, tuple})
+_AT_ONCE = 100_000
 _REFERRERS = 4_000
 _TOGETHER = 64
 _OURS = ("runtime", "dy2static")
@@ -229,11 +232,12 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
     below: dict[int, list[int]] = {one: [] for one in wanted}  # what was found, and to what of it each refers
     roots: list[int] = []
     level = values
+    passed_over = _PassedOver(values)
     for _ in range(_LEVELS):
         asked = tuple(level)  # Python 3.13 finds the tuple of the arguments among the referrers
         here = set(map(id, level))
-        referrers = gc.get_referrers(*asked)
-        seen |= {id(values), id(level), id(asked), id(referrers)}
+        referrers = gc.get_referrers(*asked) + passed_over.referrers(level)
+        seen |= {id(values), id(level), id(asked), id(referrers), id(passed_over.containers)}
         level = []
         for one in referrers:
             if id(one) in seen or isinstance(one, _NOBODY) or _is_ours(session, one) or _is_new(session, one):
@@ -255,6 +259,46 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
     return None
 
 
+class _PassedOver:
+    """Dicts and tuples that hold nothing which the collector looks at: it passes over them too.
+
+    An array, or bytes, are such things: the attributes of an object may be such a dict. They are found by what holds
+    them, once, with a look at what all objects of the process refer to. That takes as long as ten looks for referrers,
+    and is not done for a tuple alone, which nobody can change.
+    """
+
+    def __init__(self, values: list[Any]) -> None:
+        """``values``: whose ages are asked for."""
+        needed = any(type(one) is not tuple and not gc.is_tracked(one) for one in values)
+        self.containers: list[Any] | None = None if needed else []
+
+    def referrers(self, values: list[Any]) -> list[Any]:
+        """Those that hold one of the values."""
+        wanted = {id(one) for one in values if not gc.is_tracked(one)}
+        if not wanted:
+            return []
+        if self.containers is None:
+            self.containers = _untracked(gc.get_objects())
+        if wanted.isdisjoint(map(id, gc.get_referents(*self.containers))):
+            return []
+        return [one for one in self.containers if not wanted.isdisjoint(map(id, gc.get_referents(one)))]
+
+
+def _untracked(holders: list[Any]) -> list[Any]:
+    """The dicts and tuples that holders hold, directly or inside each other, and the collector passes over."""
+    found: dict[int, Any] = {}
+    while holders:
+        below: dict[int, Any] = {}
+        for start in range(0, len(holders), _AT_ONCE):
+            held = gc.get_referents(*holders[start:start + _AT_ONCE])
+            containers = itertools.compress(held, map(_PLAIN.__contains__, map(type, held)))
+            for one in itertools.filterfalse(gc.is_tracked, containers):
+                if one and id(one) not in found:
+                    found[id(one)] = below[id(one)] = one
+        holders = list(below.values())
+    return list(found.values())
+
+
 def _below(roots: list[int], below: dict[int, list[int]]) -> set[int]:
     """What the roots lead to, themselves left out unless something leads to them."""
     found: set[int] = set()
@@ -272,7 +316,7 @@ def _is_ours(session: Session, one: Any) -> bool:
     if isinstance(one, torch.Tensor) or one is session.objects.created:
         return True
     if isinstance(one, dict):
-        return "__spec__" in one and str(one.get("__name__")).partition(".")[0] in _OURS
+        return dict.__contains__(one, "__spec__") and str(dict.get(one, "__name__")).partition(".")[0] in _OURS
     module = one.__module__ if isinstance(one, (types.FunctionType, type)) else type(one).__module__
     return isinstance(module, str) and module.partition(".")[0] in _OURS
 
@@ -283,9 +327,9 @@ def _is_root(session: Session, one: Any) -> bool:
     if id(one) in session.objects.created:
         return False
     if isinstance(one, dict):
-        found = one.get("__name__")
+        found = dict.get(one, "__name__")
         module = sys.modules.get(found) if isinstance(found, str) else None
-        return "__builtins__" in one or (module is not None and module.__dict__ is one)
+        return dict.__contains__(one, "__builtins__") or (module is not None and module.__dict__ is one)
     return _is_shared(one) if isinstance(one, (type, types.FunctionType, types.ModuleType)) else False
 
 

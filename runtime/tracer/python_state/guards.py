@@ -182,6 +182,8 @@ def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
 
 def _has_items(value: Any) -> bool:
     """Whether a dict or a proxy has items: a proxy may be of anything that can be indexed."""
+    if isinstance(value, dict):
+        return True
     try:
         value.items()
     except AttributeError:

@@ -78,26 +78,29 @@ class RowField(_OfRow):
 def held_in(value: Any) -> Held | None:
     """The row that a dict (or what one holds) or an object is; None for anything else."""
     if isinstance(value, dict):
-        if len(value) != 1:
+        if dict.__len__(value) != 1:  # a user's class may count what it has
             return None
         (key,) = dict.__iter__(value)
         return key.row if type(key) is RowKey else None
     space = unasked(value, "__dict__")
-    if type(space) is dict and space:
-        first = next(iter(space.values()))
-    else:
-        name = _first_slot(type(value))
-        first = None if name is None else unasked(value, name)
+    first = next(iter(space.values())) if type(space) is dict and space else _in_first_slot(value)
     return first.row if type(first) is RowField else None
 
 
-def _first_slot(cls: type) -> str | None:
+def _in_first_slot(value: Any) -> Any:
+    """What stands in the first of an object's slots that is set; None if there is none."""
+    cls = type(value)
     if module_name(cls).partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
         return None
     for base in cls.__mro__:
         for name in slots_of(base):
-            return name
+            held = unasked(value, name, _NOTHING)
+            if held is not _NOTHING:
+                return held
     return None
+
+
+_NOTHING = object()
 
 
 def keys_change(session: Session) -> Exception:

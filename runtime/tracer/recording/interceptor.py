@@ -32,7 +32,6 @@ from runtime.tracer.recording import (
     transforms,
 )  # fmt: skip
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.structure import Choice
 from runtime.tracer.values.transient import Transient
 
@@ -163,8 +162,6 @@ class Interceptor(torch_internals.TorchFunctionMode):
         if session.code.transforms and transforms.is_under(session, args, kwargs):
             return transforms.called(session, func, name, args, kwargs)
         for position, arg in enumerate(args):
-            if type(arg) is Identity:
-                arg.refuse()
             if batches.levels_of(arg):  # of a vmap around, met in a closure: torch would batch the stand-ins with it
                 args = (*args[:position], session.inputs.lift(arg), *args[position + 1 :])
         if name == "__get__":

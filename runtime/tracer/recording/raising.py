@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.errors import Dy2StaticError
+from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Block, Operand
-from runtime.ops.assertion import CAUSE, CAUSE_FIELDS
+from runtime.ops import exception_fields
+from runtime.ops.assertion import CAUSE, CAUSE_FIELDS, of_cause
 from runtime.ops.raised_objects import Made, NoCopy
 from runtime.ops.raising import has_effect
 from runtime.tracer.ambient import source_places
@@ -52,7 +53,8 @@ def chain(error: BaseException) -> list[BaseException]:
 
 
 def _holds_traced(error: BaseException) -> bool:
-    return any(map(structure.has_traced, (*error.args, *vars(error).values())))
+    fields = exception_fields.fields_of(error)
+    return any(map(structure.has_traced, (*error.args, *vars(error).values(), *fields.values())))
 
 
 def _holds_made(session: Session, error: BaseException) -> bool:
@@ -92,8 +94,8 @@ def _emit_raise(session: Session, error: BaseException) -> None:
     session.emit(
         "raise",
         [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
-        {**{key: _argument(session, value, key, objects) for key, value in list(vars(error).items())},
-         **({} if error.__cause__ is None else _cause(session, error.__cause__))},
+        {**{key: _argument(session, value, key, objects) for key, value in _beside(session, error).items()},
+         **({} if error.__cause__ is None else _cause(session, error.__cause__, objects))},
         attrs={
             "exception": _name(cls),
             **({"suppress": True} if error.__suppress_context__ else {}),
@@ -103,20 +105,39 @@ def _emit_raise(session: Session, error: BaseException) -> None:
     )
 
 
+def _beside(session: Session, error: BaseException) -> dict[str, Any]:
+    """Its attributes and fields. What has been asked for an attribute, which Python keeps for its hints, is left out if
+    no run could have it."""
+    fields = exception_fields.fields_of(error)
+    if "obj" in fields and isinstance(error, AttributeError):
+        with_values = not _plain(fields["obj"]) and holding.leads_to_traced(fields["obj"])
+        if with_values or isinstance(fields["obj"], BaseException):
+            del fields["obj"]
+    return {**vars(error), **fields}
+
+
 def _name(cls: type) -> str:
     return cls.__name__ if module_name(cls) == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _cause(session: Session, error: BaseException) -> dict[str, Operand]:
-    """What another exception was raised from: its class and its arguments, and its attributes."""
+def _cause(session: Session, error: BaseException, objects: dict[str, Operand]) -> dict[str, Operand]:
+    """What another exception was raised from: its class and its arguments, its attributes and fields. Of objects that
+    no run could have their texts."""
 
-    def kept(value: Any) -> Operand:
-        return _shown(session, value) if _plain(value) else _text(repr, value)
+    def kept(value: Any, place: Any) -> Operand:
+        if not _plain(value) and holding.leads_to_traced(value):
+            return _text(repr, value)
+        try:
+            return _argument(session, value, of_cause(place), objects)
+        except TraceError:
+            return _text(repr, value)
 
     session.exceptions.raised_types[_name(type(error))] = type(error)
-    found: dict[str, Operand] = {CAUSE: [_name(type(error)), *map(kept, error.args)]}
-    if vars(error):
-        found[CAUSE_FIELDS] = {name: kept(value) for name, value in vars(error).items()}
+    arguments = [kept(value, position) for position, value in enumerate(error.args)]
+    found: dict[str, Operand] = {CAUSE: [_name(type(error)), *arguments]}
+    beside = _beside(session, error)
+    if beside:
+        found[CAUSE_FIELDS] = {name: kept(value, name) for name, value in beside.items()}
     return found
 
 

@@ -51,7 +51,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, (list, tuple)):
         if type(value) is list:
             yield value
-        for item in value:
+        for item in objects.own_items(value):
             yield from _parts(item)
     elif (fields := structure.field_items(value)) is not None:
         if isinstance(value, dict) or objects.is_record(value):

@@ -18,6 +18,7 @@ from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.values import structure
 from runtime.tracer.values.containers import several
 from runtime.tracer.values.structure import Choice, Undefined, growing, row_of
 
@@ -120,12 +121,16 @@ def with_option(value: Any, choice: Any, option: Any) -> Any:
     if held_choice(value) is None:
         return value
     if isinstance(value, dict):
-        return {key: with_option(item, choice, option) for key, item in value.items()}
+        fields = None if type(value) is dict else structure.field_items(value)
+        if fields is None:
+            return {key: with_option(item, choice, option) for key, item in value.items()}
+        keys, items = fields
+        return structure.rebuild_fields(type(value), keys, tuple(with_option(item, choice, option) for item in items))
     if isinstance(value, slice):
         return slice(*(with_option(item, choice, option) for item in _inside(value)))
     if isinstance(value, (list, tuple)):
-        items = [with_option(item, choice, option) for item in value]
-        return type(value)(*items) if has_unasked(value, "_fields") else type(value)(items)
+        replaced = [with_option(item, choice, option) for item in value]
+        return type(value)(*replaced) if has_unasked(value, "_fields") else type(value)(replaced)
     return value
 
 

@@ -93,6 +93,9 @@ def _shown(view: Any) -> Choice | None:
     return None if found is None else Choice(found.selector, tuple(shown.like(view, one) for one in found.options))
 
 
+_NESTED = 64
+
+
 def require_read(session: Session, iterator: Any) -> None:
     """Refuse to take items from an iterator over a container that was changed on some paths since it was made.
 
@@ -100,10 +103,11 @@ def require_read(session: Session, iterator: Any) -> None:
         TraceError: D2S266.
     """
     known = session.containers
-    if not (known.has_contents or known.has_growing) or not hasattr(type(iterator), "__next__"):
+    if not (known.has_contents or known.has_growing or known.stopped) or not hasattr(type(iterator), "__next__"):
         return
+    stopped = any(id(one) in known.stopped for one in walk([iterator], contents.inner, _NESTED))
     for one in shown.read_by(iterator):
-        if growing(one) is not None or several(one) is not None:
+        if stopped or growing(one) is not None or several(one) is not None:
             raise session.error(
                 f"a {type(iterator).__name__} goes over a {type(one).__name__} that was changed on some paths since it "
                 "was made", hint="Make the iterator, and what it goes over, after the change.", code="D2S266")
@@ -388,7 +392,7 @@ class Leaving:
                 continue
             if isinstance(value, tuple):
                 if not all(map(_is_tuple_or_leaf, walk([value], _of_tuples, sys.maxsize))):
-                    todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
+                    todo += [(item, (*way, key), fixed) for key, item in enumerate(objects.own_items(value))]
                 continue
             if id(value) in self.reached:
                 continue

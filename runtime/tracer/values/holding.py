@@ -36,10 +36,8 @@ def _is_traced(value: Any) -> bool:
 def _inside(value: Any) -> list[Any]:
     if structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module, torch.Tensor)):
         return []
-    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque, dict)):
+        return objects.own_items(value)
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]

@@ -22,6 +22,8 @@ class KnownContainers(SessionPart):
 
     hidden: dict[int, tuple[Any, Any]] = state(ITEMS, dict)
     """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
+    stopped: dict[int, Any] = state(KEPT, dict)  # nothing can put them back
+    """Iterators, by identity, that give no more items, as what they go over was put back at the end of a path."""
     has_growing: bool = state(VALUE, False)
     """Whether a list has come to have a length that is only known at run time."""
     has_unset: bool = state(VALUE, False)

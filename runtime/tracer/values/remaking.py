@@ -14,7 +14,9 @@ import copyreg
 import datetime
 import decimal
 import io
+import math
 import re
+import struct
 import types
 import warnings
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime.ops import exception_fields
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -33,10 +36,12 @@ from runtime.tracer.values.structure import is_container
 
 _COPIED = (bytearray, array.array, numpy.ndarray, io.StringIO, io.BytesIO)
 """What a copy of is another one with the same content, and nothing of the user's."""
+_MEMORY = (bytearray, array.array, bytes, memoryview)
+"""Objects, other than arrays of NumPy's, whose memory may be looked at through others."""
 _FIXED = (
     datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal, re.Match,
     re.Pattern, range,
-    numpy.dtype, torch.Size, torch.device, types.CodeType, type(...),
+    torch.Size, torch.device, types.CodeType, type(...),
 )  # fmt: skip
 """What nobody can change: one object is as good as another."""
 _BASES = (int, float, complex, str, bytes, tuple, frozenset)
@@ -44,8 +49,8 @@ _BASES = (int, float, complex, str, bytes, tuple, frozenset)
 
 stand_ins: list[type] = []
 """Classes of ours whose objects stand for others; ``__reduce_ex__`` says for which."""
-REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function",
-          "cell", "pairs")  # fmt: skip
+REMADE = ("copy", "array view", "memory view", "container", "derived", "exception", "bound", "bound method", "reduced",
+          "function", "cell", "pairs")  # fmt: skip
 """Kinds of Records that ``remake`` knows."""
 
 
@@ -63,7 +68,7 @@ def is_fixed(value: Any) -> bool:
     """Whether nobody could tell two such objects apart, but by asking which they are."""
     if type(value) is slice:
         return all(map(is_plain, (value.start, value.stop, value.step)))
-    return type(value) in _FIXED or isinstance(value, numpy.generic)
+    return type(value) in _FIXED or isinstance(value, (numpy.generic, numpy.dtype))
 
 
 def parts_of(value: Any) -> Parts | None:
@@ -71,8 +76,12 @@ def parts_of(value: Any) -> Parts | None:
 
     Functions are not looked at: they may refer to themselves.
     """
+    if isinstance(value, numpy.ndarray) and value.base is not None:
+        return _array_view(value)
+    if type(value) is memoryview:
+        return _memory_view(value)
     if type(value) in _COPIED and not (isinstance(value, numpy.ndarray) and value.dtype.hasobject):
-        return _memory(value)
+        return Parts("copy", _copied(value))
     if is_container(value):
         items = {"content": containers.content(value), **_extra(value), "attributes": objects.attributes(value)}
         return Parts("container", type(value), items)
@@ -95,16 +104,48 @@ def _extra(value: Any) -> dict[str, Any]:
     return {"default_factory": value.default_factory} if isinstance(value, collections.defaultdict) else {}
 
 
-def _memory(value: Any) -> Parts | None:
-    base = value.base if isinstance(value, numpy.ndarray) else None
-    if base is None or isinstance(base, bytes):
+def shows_memory(value: Any) -> bool:
+    """Whether a value is a view of memory that another object has as well, which may be changed."""
+    if not isinstance(value, numpy.ndarray) and type(value) is not memoryview:
+        return False
+    try:
+        base = value.base if isinstance(value, numpy.ndarray) else value.obj
+        return base is not None and not isinstance(base, bytes) and value.nbytes > 0
+    except ValueError:  # a memoryview that was released
+        return False
+
+
+def _array_view(value: numpy.ndarray[Any, Any]) -> Parts | None:
+    base: Any = value.base
+    if isinstance(base, bytes) and type(value) is numpy.ndarray:
         return Parts("copy", _copied(value))
-    if type(base) is not numpy.ndarray or base.dtype.hasobject or not (
-            base.flags.c_contiguous or base.flags.f_contiguous):
+    if isinstance(base, numpy.ndarray):
+        if not (base.flags.c_contiguous or base.flags.f_contiguous):
+            return None
+    elif type(base) not in _MEMORY:
         return None
-    offset = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    how = (value.shape, value.dtype, offset, value.strides, bool(value.flags.writeable))
-    return Parts("array view", how, {"base": base})
+    offset = _address(value) - _address(base)
+    how = (type(value), value.shape, value.dtype, offset, value.strides, bool(value.flags.writeable))
+    return Parts("array view", how, {"base": base, "attributes": objects.attributes(value)})
+
+
+def _memory_view(value: memoryview) -> Parts | None:
+    try:
+        base = value.obj
+        if not isinstance(base, (*_MEMORY, numpy.ndarray)):
+            return None
+        how = (value.format, value.shape, value.strides, _address(value) - _address(base), value.readonly)
+        made = _shown(how, base)
+    except (TypeError, ValueError):  # it was released, or holds what Python has no format for
+        return None
+    same = (made.format, made.shape, made.strides) == (value.format, value.shape, value.strides)
+    return Parts("memory view", how, {"base": base}) if same else None
+
+
+def _address(memory: Any) -> int:
+    found: int = numpy.asarray(memory if isinstance(memory, numpy.ndarray) else memoryview(memory)).__array_interface__[
+        "data"][0]
+    return found
 
 
 def _copied(value: Any) -> Any:
@@ -119,9 +160,8 @@ def _exception(value: BaseException) -> Parts:
     items: dict[str, Any] = {
         "given": reduced[1], "args": value.args, "attributes": objects.attributes(value), "cause": value.__cause__,
         "context": value.__context__, "suppress": value.__suppress_context__,
+        "fields": exception_fields.fields_of(value, reduced[1]),
     }  # fmt: skip
-    if len(reduced) > 2:  # ImportError has names of its own
-        items["attributes"] = {**(reduced[2] or {}), **items["attributes"]}
     return Parts("exception", (type(value), value.__traceback__), items)
 
 
@@ -164,7 +204,9 @@ def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
     if kind == "copy":
         return _copied(named)
     if kind == "array view":
-        return _view(named, items["base"])
+        return with_attributes(_view(named, items["base"]), items["attributes"])
+    if kind == "memory view":
+        return _shown(named, items["base"])
     if kind == "container":
         return _container(named, items)
     if kind == "derived":
@@ -204,12 +246,26 @@ def _slots(cls: type) -> set[str]:
     return found
 
 
-def _view(how: Any, base: numpy.ndarray[Any, Any]) -> Any:
-    shape, dtype, offset, strides, writeable = how
-    memory: Any = base.ravel(order="K")
-    made: Any = numpy.ndarray(shape, dtype, memory, offset, strides) if memory.size else numpy.ndarray(shape, dtype)
+def _view(how: Any, base: Any) -> Any:
+    cls, shape, dtype, offset, strides, writeable = how
+    memory: Any = numpy.asarray(base).ravel(order="K") if isinstance(base, numpy.ndarray) else base
+    new: Any = numpy.ndarray.__new__
+    made: Any = new(cls, shape, dtype, memory, offset, strides) if len(memory) else new(cls, shape, dtype)
     made.flags.writeable = writeable
     return made
+
+
+def _shown(how: Any, base: Any) -> memoryview:
+    kind, shape, strides, offset, readonly = how
+    made = memoryview(base)
+    if (made.format, made.shape, made.strides, offset) != (kind, shape, strides, 0):
+        made, size = made.cast("B"), struct.calcsize(kind)
+        if len(shape) == 1 and strides[0] != size:
+            first, last = sorted((offset, offset + strides[0] * (shape[0] - 1)))
+            made = made[first:last + size].cast(kind)[:: strides[0] // size]
+        else:
+            made = made[offset:offset + size * math.prod(shape)].cast(kind, shape)
+    return made.toreadonly() if readonly else made
 
 
 def _container(cls: Any, items: dict[str, Any]) -> Any:
@@ -232,6 +288,7 @@ def _raised(named: Any, items: dict[str, Any]) -> Any:
     made.__suppress_context__ = items["suppress"]
     for name, value in items["attributes"].items():
         setattr(made, name, value)
+    exception_fields.with_fields(made, items["fields"])
     return made.with_traceback(traceback)
 
 
@@ -252,4 +309,4 @@ def _from_reduced(make: Any, items: dict[str, Any]) -> Any:
     return made
 
 
-__all__ = ["REMADE", "Parts", "is_fixed", "parts_of", "remake", "with_attributes"]
+__all__ = ["REMADE", "Parts", "is_fixed", "parts_of", "remake", "shows_memory", "with_attributes"]

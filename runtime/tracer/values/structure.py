@@ -189,9 +189,9 @@ def row_of(value: object) -> Row | Held | None:
 
 def list_row(value: object) -> Row | None:
     """The row that a list is, if others hold it by reference."""
-    if not isinstance(value, list) or len(value) != 1 or type(value) not in (list, ListContent):
+    if type(value) not in (list, ListContent) or len(value) != 1:  # type: ignore[arg-type]
         return None
-    found = value[0]
+    found = value[0]  # type: ignore[index]
     return found if type(found) is Row else None
 
 
@@ -381,9 +381,10 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     its only key is its name.
     """
     if isinstance(value, dict):
-        if type(value) is not DictContent and not all(is_plain(key) for key in value):
+        own_keys = tuple(objects.kind_of_items(type(value)).__iter__(value))  # a user's class may say others
+        if type(value) is not DictContent and not all(map(is_plain, own_keys)):
             return None
-        return _with_attributes(value, tuple(value.keys()), tuple(value.values()))
+        return _with_attributes(value, own_keys, tuple(objects.own_items(value)))
     if is_namedtuple(value):
         cls: Any = type(value)
         names = tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields)
@@ -493,7 +494,11 @@ def _told_apart(item: Any) -> tuple[Any, ...]:
 
 def has_traced(value: Any) -> bool:
     """Whether a tensor or staged value is inside."""
-    return any(map(_is_traced, walk([value], _traced_parts, 9)))
+    return any(map(_is_traced, walk([value], _traced_parts, _DEEPEST)))
+
+
+_DEEPEST = 1_000
+"""As deep as Python lets most things be nested."""
 
 
 def _is_traced(value: Any) -> bool:

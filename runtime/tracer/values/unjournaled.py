@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.tracer.ambient import contents
+from runtime.tracer.ambient import contents, shown
 from runtime.tracer.ambient.objects import own_items, own_length
-from runtime.tracer.ambient.poison import keys_answer
+from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
@@ -99,7 +99,7 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
         TraceError: Something holds other items than before, after all journaled stores were undone.
     """
     for value, content in before:
-        if not content and type(value) in NOTHING and not value:
+        if not content and type(value) in NOTHING and not value or id(value) in session.containers.stopped:
             continue
         after = _content(value)
         if _same(content, after):
@@ -117,6 +117,19 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
                 hint="Change it in the function itself, or before the branch or loop.",
                 code="D2S227",
             )
+
+
+def note_stopped(session: Session, before: Picture) -> None:
+    """Call before the stores of a path are taken back. A deque, or a dict with an order of its own, is filled anew
+    then: an iterator from before the path takes it for one that was changed, on whatever path.
+
+    ``before``: the picture taken when the path began.
+    """
+    changed = [place.owner for place in session.journal.frames[-1]
+               if place.kind == "content" and python_kind(place.owner) in (deque, OrderedDict)]  # fmt: skip
+    for value, _ in before if changed else ():
+        if contents.is_iterator(value) and any(one is owner for one in shown.read_by(value) for owner in changed):
+            session.containers.stopped[id(value)] = value
 
 
 def put_back(session: Session, before: Picture) -> None:
@@ -198,8 +211,11 @@ def _is_our_module(name: str) -> bool:
 def _is_ours(value: Any) -> bool:
     """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them.
 
-    So are torch's operators: they keep their overloads once they were asked for.
+    So are torch's operators: they keep their overloads once they were asked for. An iterator of ours goes over an
+    object of the user's, who has it.
     """
+    if "__next__" in type(value).__dict__ and not isinstance(value, Poison):
+        return False
     module = str(value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__)
     return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
 

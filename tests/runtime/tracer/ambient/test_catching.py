@@ -137,7 +137,6 @@ def test_a_divisor_that_is_known_not_to_be_zero(session: Session, around: Any) -
         OverflowError in raised("scalar.floordiv", ("float", "float")))
 
 
-@pytest.mark.xfail(strict=True, reason="a plain number is not looked at")
 @pytest.mark.parametrize("name", ["scalar.truediv", "scalar.floordiv", "scalar.mod"])
 def test_a_plain_divisor(name: str, session: Session, around: Any) -> None:
     around(ZeroDivisionError)

@@ -198,7 +198,6 @@ def test_what_was_known_before_a_path_is_not_asked_for_at_its_end(session: Sessi
     assert set(session.objects.cached) == known
 
 
-@pytest.mark.xfail(strict=True, reason="it is refused as if it had been called on the path, where another one was")
 def test_a_path_may_leave_what_was_known_before_it(session: Session) -> None:
     older = [0]
     cached_results.note_object(session, older, "older")
@@ -230,7 +229,6 @@ UNSEEN: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="what these hold is not looked for: a change of it is lost with the call")
 @pytest.mark.parametrize("name", UNSEEN)
 def test_a_path_leaves_what_it_got_in_something_else(name: str, session: Session) -> None:
     value = [1]

@@ -80,7 +80,6 @@ def test_an_object_whose_attributes_are_that_is_a_row(row: Held) -> None:
     assert held_in(node) is None, "all are, or none is"
 
 
-@pytest.mark.xfail(strict=True, reason="the first slot alone is looked at, and nothing may stand there")
 def test_a_slot_that_was_never_set(row: Held) -> None:
     value = Slotted()
     value.value = RowField(row, "value")

@@ -288,12 +288,14 @@ def test_an_option_in_its_place(staging: Staging) -> None:
 
 
 @pytest.mark.parametrize("make", [OrderedDict, lambda: defaultdict(int)])
-@pytest.mark.xfail(strict=True, reason="it becomes a dict, which has no order or default of its own")
 def test_an_option_in_a_dict_of_another_class(make: Callable[[], Any], staging: Staging) -> None:
     v = one_of(staging, staging.given("x"), 1, "a")
     held = make()
     held["k"] = v
-    assert type(with_option(held, v, 1)) is type(held)
+    made = with_option(held, v, 1)
+    assert type(made) is type(held) and made == {"k": 1} and held["k"] is v
+    if isinstance(held, defaultdict):
+        assert made.default_factory is int
 
 
 def test_a_function_of_values_with_several_inside(staging: Staging) -> None:
