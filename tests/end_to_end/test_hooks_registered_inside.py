@@ -1,0 +1,1191 @@
+"""``tensor.register_hook`` in converted functions: on what they compute, on views and leaves, in branches and loops."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+import dy2static
+from dy2static import loop_options, to_static
+from runtime.errors import Dy2StaticError
+from tests.oracle import Comparison
+
+Function = Callable[[Tensor, Tensor], Any]
+OUTSIDE: list[Function] = []
+"""Those whose gradient is asked for outside."""
+INSIDE: list[Function] = []
+"""Those that ask for it themselves."""
+REFUSED: list[tuple[str, Function]] = []
+
+
+def outside(function: Function) -> Function:
+    OUTSIDE.append(function)
+    return function
+
+
+def inside(function: Function) -> Function:
+    INSIDE.append(function)
+    return function
+
+
+def refused(code: str) -> Callable[[Function], Function]:
+    def note(function: Function) -> Function:
+        REFUSED.append((code, function))
+        return function
+
+    return note
+
+
+# -- what hooks give, and what they read
+
+
+@outside
+def doubles(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 2)
+    return h.sin().sum()
+
+
+@outside
+def gives_none(x, w):
+    h = x * w
+    h.register_hook(lambda g: None)
+    return h.sin().sum()
+
+
+@outside
+def gives_none_on_a_path(x, w):
+    h = x * w
+
+    def hook(g):
+        if g.sum() > 0:
+            return g * 2
+
+    h.register_hook(hook)
+    return (h * x.sum()).sum()
+
+
+@outside
+def halves_until_small(x, w):
+    h = x * w
+
+    def hook(g):
+        while g.abs().max() > 0.1:
+            g = g / 2
+        return g
+
+    h.register_hook(hook)
+    return h.sin().sum()
+
+
+@outside
+def several(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 2)
+    h.register_hook(lambda g: g + 1)
+    h.register_hook(lambda g: g**2)
+    return h.sin().sum()
+
+
+@outside
+def of_several_tensors(x, w):
+    a = x * w
+    b = a.sin()
+    a.register_hook(lambda g: g * 2)
+    b.register_hook(lambda g: g + 1)
+    return (a * b).sum()
+
+
+@outside
+def used_before(x, w):
+    h = x * w
+    y = h.sin()
+    h.register_hook(lambda g: g * 2)
+    return (y + h.cos()).sum()
+
+
+@outside
+def reads_what_came_before(x, w):
+    scale = x.abs() + 1
+    h = x * w
+    h.register_hook(lambda g: g * scale)
+    return h.sin().sum()
+
+
+@outside
+def reads_what_came_after(x, w):
+    h = x * w
+    positive, scale = h > 0, x.abs() + 1
+    h.register_hook(lambda g: g * positive * scale)
+    return h.sin().sum()
+
+
+@outside
+def reads_the_tensor(x, w):
+    h = x * w
+    size = h.detach().norm()
+    h.register_hook(lambda g: g * h.detach() / size)
+    h.register_hook(lambda g: g * (h > 1))
+    return h.sin().sum()
+
+
+@outside
+def default_arguments(x, w):
+    total = x.new_zeros(())
+    for i in range(3):
+        h = x * w * i
+        h.register_hook(lambda g, i=i: g * i)
+        total = total + h.sin().sum()
+    return total
+
+
+@outside
+def callables(x, w):
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, g):
+            return g * self.by
+
+        def minus(self, g):
+            return g - self.by
+
+    h = x * w
+    h.register_hook(Scale(3))
+    h.register_hook(hook=Scale(4).minus)
+    h.register_hook(torch.neg)
+    h.register_hook(functools.partial(torch.mul, torch.tensor(3.0)))
+    torch.Tensor.register_hook(h, lambda g: g + 0.5)
+    return h.sin().sum()
+
+
+@outside
+def decorates(x, w):
+    h = x * w
+
+    @h.register_hook
+    def hook(g):
+        return g * 2
+
+    return h.sin().sum()
+
+
+@outside
+def draws(x, w):
+    h = x * w
+    h.register_hook(lambda g: g + torch.randn(3))
+    return h.sin().sum()
+
+
+@outside
+def catches(x, w):
+    h = x * w
+
+    def hook(g):
+        try:
+            return g[7]
+        except IndexError:
+            return g * 2
+
+    h.register_hook(hook)
+    return h.sin().sum()
+
+
+@outside
+def gradient_modes(x, w):
+    h = x * w
+    with torch.no_grad():
+        h.register_hook(lambda g: g * 3)
+
+    def hook(g):
+        with torch.no_grad():
+            return g + 1
+
+    h.register_hook(hook)
+    return h.sin().sum()
+
+
+@outside
+def autocast(x, w):
+    with torch.autocast("cpu", torch.bfloat16):
+        h = x.expand(2, 3) @ w.outer(w)
+        h.register_hook(lambda g: g @ torch.eye(3, dtype=g.dtype))
+        return h.sin().sum()
+
+
+@outside
+def complex_numbers(x, w):
+    h = torch.complex(x * w, w)
+    h.register_hook(lambda g: g * 2j)
+    return h.abs().sum()
+
+
+@outside
+def a_larger_dtype(x, w):
+    h = (x * w).double()
+    h.register_hook(lambda g: g * 2)
+    return h.sin().sum()
+
+
+# -- exceptions
+
+
+@outside
+def no_gradient(x, w):
+    (x * 2).register_hook(lambda g: g)
+    return w.sum()
+
+
+@outside
+def without_gradients(x, w):
+    with torch.no_grad():
+        h = x * w
+    h.register_hook(lambda g: g)
+    return w.sum()
+
+
+@outside
+def other_size(x, w):
+    h = x * w
+    h.register_hook(lambda g: g.sum())
+    return h.sum()
+
+
+@outside
+def other_size_of_a_batch(x, w):
+    h = x[None] * w
+    h.register_hook(lambda g: g.sum(1, keepdim=True))
+    return h.sum()
+
+
+@outside
+def other_dtype(x, w):
+    h = x * w
+    h.register_hook(lambda g: g.double())
+    return h.sum()
+
+
+@outside
+def a_number(x, w):
+    h = x * w
+    h.register_hook(lambda g: 3.0)
+    return h.sum()
+
+
+@outside
+def raises(x, w):
+    h = x * w
+
+    def hook(g):
+        if g.sum() > 0:
+            raise ValueError("too large")
+        return g
+
+    h.register_hook(hook)
+    return (h * x.sum()).sum()
+
+
+@outside
+def not_callable(x, w):
+    h = x * w
+    h.register_hook(3)
+    return h.sum()
+
+
+@outside
+def without_a_hook(x, w):
+    h = x * w
+    h.register_hook()
+    return h.sum()
+
+
+@outside
+def after_accumulation(x, w):
+    h = x * w
+    h.register_post_accumulate_grad_hook(lambda p: None)
+    return h.sum()
+
+
+# -- memory
+
+
+@outside
+def written_later(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 2)
+    h.add_(1)
+    h.register_hook(lambda g: g + 3)
+    h[0] = 3.0
+    return (h * h).sum()
+
+
+@outside
+def written_before(x, w):
+    h = x * w
+    h.mul_(2)
+    h.register_hook(lambda g: g * 2)
+    return h.sin().sum()
+
+
+@outside
+def views_of_it(x, w):
+    h = x * w
+    first = h[0]
+    h.register_hook(lambda g: g * 2)
+    return first.sin() + h[1:].sum()
+
+
+@outside
+def a_view(x, w):
+    y = x * w
+    h = y[1:]
+    h.register_hook(lambda g: g * 2)
+    return h[0].sin() + h.cos().sum() + y.sum()
+
+
+@outside
+def a_transposed_view(x, w):
+    h = (x.expand(2, 3) * w).transpose(0, 1)
+    h.register_hook(lambda g: g * torch.arange(3.0).unsqueeze(1))
+    return h.sin().sum()
+
+
+@outside
+def one_of_several_results(x, w):
+    a, b = (x * w).repeat(2).chunk(2)
+    a.register_hook(lambda g: g * 2)
+    values, _ = torch.sort(x * w)
+    values.register_hook(lambda g: g * torch.arange(3.0))
+    return (a.sin() + b.cos() + values.sin()).sum()
+
+
+@outside
+def detached_from_it(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 2)
+    return (h * h.detach()).sum()
+
+
+# -- branches and loops
+
+
+@outside
+def in_branches(x, w):
+    if x.sum() > 0:
+        h = x * w
+        h.register_hook(lambda g: g * 2)
+        y = h.sin()
+    else:
+        h = x * w
+        h.register_hook(lambda g: g * 3)
+        y = h.cos()
+    return y.sum()
+
+
+@outside
+def in_a_loop(x, w):
+    h, n = x, 0
+    while h.abs().max() < 50 and n < 6:
+        h = h * w
+        h.register_hook(lambda g: g.clamp(-1, 1))
+        n += 1
+    y = h.sin()
+    y.register_hook(lambda g: g * 3)
+    return y.sum()
+
+
+@outside
+def reads_its_iterations(x, w):
+    h, n = x, 0
+    while n < 4 and h.abs().max() < 100:
+        positive = h > 0
+        h = h * w
+        h.register_hook(lambda g, positive=positive: g * positive)
+        n += 1
+    return h.sum()
+
+
+@outside
+def a_recurrent_cell(x, w):
+    h, states = torch.zeros(3), []
+    for t in range(8):
+        h = torch.tanh(x[t % 3] * w + h)
+        h.register_hook(lambda g: g.clamp(-0.2, 0.2))
+        states.append(h)
+    return torch.stack(states).sum()
+
+
+@outside
+def after_a_branch(x, w):
+    if x.sum() > 0:
+        h = x * w
+    else:
+        h = x - w
+    h.register_hook(lambda g: g * 3)
+    return h.sin().sum()
+
+
+@outside
+def in_a_recursion(x, w):
+    def grown(x):
+        if x.abs().max() > 10:
+            return x
+        h = x * w.abs().add(1.3)
+        h.register_hook(lambda g: g * 0.5)
+        return grown(h)
+
+    return grown(x).sum()
+
+
+@outside
+def computed_again(x, w):
+    def layer(x):
+        h = x * w
+        h.register_hook(lambda g: g * 2)
+        return h.sin()
+
+    return checkpoint(layer, x, use_reentrant=False).sum()
+
+
+@outside
+def with_few_states(x, w):
+    with loop_options(checkpoints=3):
+        for _ in range(int(x.abs().sum()) + 9):
+            x = torch.tanh(x * w)
+            x.register_hook(lambda g: g.clamp(-0.1, 0.1))
+    return x.sum()
+
+
+# -- handles
+
+
+@outside
+def removed(x, w):
+    h = x * w
+    handles = [h.register_hook(lambda g: g * 3), h.register_hook(lambda g: g + 1), h.register_hook(lambda g: g**2)]
+    handles[1].remove()
+    handles[1].remove()
+    return h.sin().sum()
+
+
+@outside
+def removed_first_and_last(x, w):
+    h = x * w
+    handles = [h.register_hook(lambda g: g * 3), h.register_hook(lambda g: g + 1), h.register_hook(lambda g: g**2)]
+    handles[0].remove()
+    handles[2].remove()
+    h.register_hook(lambda g: g - 4)
+    return h.sin().sum()
+
+
+@outside
+def all_removed(x, w):
+    h = x * w
+    positive = h > 0
+    handle = h.register_hook(lambda g: g * positive)
+    y = h.sin()
+    handle.remove()
+    return (y * positive).sum()
+
+
+@outside
+def for_a_while(x, w):
+    h = x * w
+    with h.register_hook(lambda g: g * 3):
+        y = h.sin()
+    return y.sum()
+
+
+@outside
+def removed_in_its_branch(x, w):
+    if x.sum() > 0:
+        h = x * w
+        handle = h.register_hook(lambda g: g * 2)
+        y = h.sin()
+        handle.remove()
+    else:
+        y = w
+    return y.sum()
+
+
+@outside
+def removed_after_a_branch(x, w):
+    h = x * w
+    handle = h.register_hook(lambda g: g * 2)
+    y = h.sin() if x.sum() > 0 else h.cos()
+    handle.remove()
+    return y.sum()
+
+
+@inside
+def removed_after_backward(x, w):
+    h = x * w
+    handle = h.register_hook(lambda g: g * 3)
+    h.sin().sum().backward()
+    handle.remove()
+
+
+@inside
+def removed_after_another_gradient(x, w):
+    h = x * w
+    handle = h.register_hook(lambda g: g * 3)
+    first = torch.autograd.grad((w * w).sum(), w)
+    handle.remove()
+    return first, torch.autograd.grad(h.sin().sum(), w)
+
+
+@inside
+def with_a_gradient_inside(x, w):
+    h = x * w
+    with h.register_hook(lambda g: g * 3):
+        return torch.autograd.grad(h.sin().sum(), w)
+
+
+# -- gradients inside
+
+
+@inside
+def goes_backward(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 3)
+    h.sin().sum().backward()
+
+
+@inside
+def backward_to_inputs(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 3)
+    h.sin().sum().backward(inputs=[w])
+
+
+@inside
+def asks_by_it(x, w):
+    """Autograd gives what arrives if the gradient goes on to another input, else what hooks make of it."""
+    a = x * w
+    a.register_hook(lambda g: g * 2)
+    b = a.sin()
+    b.register_hook(lambda g: g + 1)
+    y = b.cos().sum()
+    found = [torch.autograd.grad(y, by, retain_graph=True) for by in ([a], [b], [a, b], [w], [a, w], [b, w])]
+    return found, torch.autograd.grad(y, [a, b, w])
+
+
+@inside
+def retains_before(x, w):
+    h = x * w
+    h.retain_grad()
+    h.register_hook(lambda g: g * 3)
+    h.sin().sum().backward()
+    return h.grad
+
+
+@inside
+def retains_after(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 3)
+    h.retain_grad()
+    h.sin().sum().backward()
+    return h.grad
+
+
+@outside
+def second_derivative(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * w)
+    (g,) = torch.autograd.grad(h.sin().sum(), w, create_graph=True)
+    return g.pow(2).sum()
+
+
+@inside
+def trains_in_a_loop(x, w):
+    v = x.detach().clone().requires_grad_()
+    for _ in range(10):
+        h = v * w.detach()
+        h.register_hook(lambda g: g.clamp(-0.5, 0.5))
+        h.sin().sum().backward()
+        with torch.no_grad():
+            v -= 0.1 * v.grad
+        v.grad = None
+    return v.detach()
+
+
+# -- hooks that change something
+
+
+@inside
+def keeps_gradients(x, w):
+    seen, by_name = [], {}
+
+    def save(name):
+        def hook(g):
+            by_name[name] = g
+
+        return hook
+
+    a = x * w
+    b = a.sin()
+    c = a.cos()
+    d = b * c
+    for name, one in (("a", a), ("b", b), ("c", c), ("d", d)):
+        one.register_hook(lambda g, name=name: seen.append((name, g)))
+        one.register_hook(save(name))
+    d.sum().backward()
+    return seen, list(by_name.items())
+
+
+@inside
+def keeps_and_changes(x, w):
+    seen = []
+
+    def hook(g):
+        seen.append(g)
+        return g * 2
+
+    a = x * w
+    b = a.sin()
+    a.register_hook(hook)
+    b.register_hook(hook)
+    a.register_hook(lambda g: g + 1)
+    a.register_hook(hook)
+    b.sum().backward()
+    return seen
+
+
+@inside
+def counts(x, w):
+    count = 0
+
+    def hook(g):
+        nonlocal count
+        count += 1
+
+    a = x * w
+    a.register_hook(hook)
+    y = a.sin().sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    return count
+
+
+@inside
+def adds_up(x, w):
+    total = torch.zeros(3)
+
+    def hook(g):
+        total.add_(g)
+
+    a = x * w
+    a.register_hook(hook)
+    a.sin().sum().backward()
+    return total
+
+
+@inside
+def only_what_is_reached(x, w):
+    seen = []
+    a = x * w
+    b = a.sin()
+    a.register_hook(seen.append)
+    b.register_hook(seen.append)
+    found = torch.autograd.grad(b.sum(), b, retain_graph=True), torch.autograd.grad((w * 2).sum(), w)
+    return found, len(seen), torch.autograd.grad(b.sum(), a), seen
+
+
+@inside
+def counts_on_a_path(x, w):
+    seen = []
+    a = x * w
+    a.register_hook(seen.append)
+    y = a.sin().sum() if x.sum() > 0 else w.sum()
+    y.backward()
+    return len(seen)
+
+
+@inside
+def keeps_in_a_branch(x, w):
+    seen = []
+    if x.sum() > 0:
+        a = x * w
+        a.register_hook(seen.append)
+        a.sin().sum().backward()
+    return seen
+
+
+@inside
+def keeps_in_a_loop(x, w):
+    seen, n = [], 0
+    while n < 3 and x.abs().sum() < 100:
+        a = x * w
+        a.register_hook(lambda g: seen.append(g.sum()))
+        a.sin().sum().backward()
+        n += 1
+    return seen
+
+
+# -- leaves
+
+
+@inside
+def a_leaf_of_the_callers(x, w):
+    with w.register_hook(lambda g: g * 3):
+        return torch.autograd.grad((x * w).sum(), w)
+
+
+@inside
+def a_leaf_made_inside(x, w):
+    v = (x * 2).detach().requires_grad_()
+    v.register_hook(lambda g: g * 3)
+    (v * w.detach()).sum().backward()
+    return v.grad
+
+
+@inside
+def a_leaf_whose_gradient_is_kept(x, w):
+    v = (x * 2).detach().requires_grad_()
+    seen = []
+    with v.register_hook(seen.append):
+        (v * w.detach()).sum().backward()
+    v.grad.mul_(2)
+    return v.grad, seen
+
+
+@inside
+def after_a_leafs_gradient(x, w):
+    v = (x * 2).detach().requires_grad_()
+
+    def hook(p):
+        p.grad.mul_(5)
+
+    with v.register_post_accumulate_grad_hook(hook):
+        (v * w.detach()).sum().backward()
+    return v.grad
+
+
+@inside
+def in_autograds_order(x, w):
+    seen = []
+    v = (x * 2).detach().requires_grad_()
+    with w.register_hook(lambda g: seen.append("w")), v.register_hook(lambda g: seen.append("v")):
+        a = w * x
+        a.register_hook(lambda g: seen.append("a"))
+        b = a * v
+        b.register_hook(lambda g: seen.append("b"))
+        b.sum().backward()
+    return seen
+
+
+# -- what is refused
+
+
+@refused("D2S213")
+def used_with_a_graph_before(x, w):
+    h = x * w
+    size = h.norm()
+    h.register_hook(lambda g: g * size)
+    return h.sum()
+
+
+@refused("D2S213")
+def a_view_with_views(x, w):
+    h = (x * w)[1:]
+    first = h[0]
+    h.register_hook(lambda g: g * 2)
+    return first + h.sum()
+
+
+@refused("D2S222")
+def a_view_that_is_written(x, w):
+    y = x * w
+    h = y[1:]
+    h.register_hook(lambda g: g * 2)
+    h.mul_(2)
+    return (y * y).sum()
+
+
+@refused("D2S213")
+def on_a_path_only(x, w):
+    h = x * w
+    if x.sum() > 0:
+        h.register_hook(lambda g: g * 2)
+    return h.sum()
+
+
+@refused("D2S213")
+def what_a_loop_hands_on(x, w):
+    h = x * w
+    while h.abs().max() < 50:
+        h.register_hook(lambda g: g * 2)
+        h = h * w
+    return h.sum()
+
+
+@refused("D2S245")
+def another_one_on_a_path(x, w):
+    y = x * w
+    h = y if x.sum() > 0 else x - w
+    h.register_hook(lambda g: g * 3)
+    return h.sum() + y.sum()
+
+
+@refused("D2S213")
+def removed_on_a_path(x, w):
+    h = x * w
+    handle = h.register_hook(lambda g: g * 2)
+    if x.sum() > 0:
+        handle.remove()
+    return h.sum()
+
+
+@refused("D2S213")
+def removed_too_late(x, w):
+    h = x * w
+    handle = h.register_hook(lambda g: g * 2)
+    torch.autograd.grad(h.sum(), w, retain_graph=True)
+    handle.remove()
+    return h.sum()
+
+
+@refused("D2S213")
+def looks_up_what_changes(x, w):
+    scale = 1.0
+    h = x * w
+    h.register_hook(lambda g: g * scale)
+    scale = 2.0
+    return h.sum()
+
+
+@refused("D2S213")
+def looks_up_a_loops_variable(x, w):
+    total = x.new_zeros(())
+    for i in range(3):
+        h = x * w
+        h.register_hook(lambda g: g * i)  # as beginners write it
+        total = total + h.sum()
+    return total
+
+
+@refused("D2S213")
+def looks_up_what_an_iteration_left(x, w):
+    h, n = x, 0
+    while n < 4 and h.abs().max() < 100:
+        positive = h > 0
+        h = h * w
+        h.register_hook(lambda g: g * positive)  # as beginners write it
+        n += 1
+    return h.sum()
+
+
+@refused("D2S213")
+def looks_up_what_is_written(x, w):
+    scale = torch.ones(3)
+    h = x * w
+    h.register_hook(lambda g: g * scale)
+    scale.mul_(3)
+    return h.sum()
+
+
+@refused("D2S213")
+def counts_and_multiplies(x, w):
+    count = 0
+
+    def hook(g):
+        nonlocal count
+        count += 1
+        return g * count
+
+    h = x * w
+    h.register_hook(hook)
+    y = h.sum()
+    y.backward(retain_graph=True)
+    y.backward()
+
+
+@refused("D2S213")
+def a_graph_through_itself(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * h)
+    return torch.autograd.grad(h.sin().sum(), w, create_graph=True)[0].sum()
+
+
+@refused("D2S213")
+def asked_by_what_a_loop_gave(x, w):
+    h, n = x * 1.0, 0
+    while n < 3 and h.abs().max() < 50:
+        h = h * w
+        h.register_hook(lambda g: g * 0.5)
+        n += 1
+    return torch.autograd.grad(h.sin().sum(), h)
+
+
+@refused("D2S213")
+def left_on_a_leaf(x, w):
+    w.register_hook(lambda g: g * 3)
+    return (x * w).sum()
+
+
+@refused("D2S213")
+def left_on_a_leaf_made_inside(x, w):
+    v = (x * 2).detach().requires_grad_()
+    v.register_hook(lambda g: g * 3)
+    return (v * w).sum()
+
+
+@refused("D2S275")
+def writes_to_the_gradient(x, w):
+    h = x * w
+    h.register_hook(lambda g: g.mul_(2))
+    return h.sum()
+
+
+@refused("D2S275")
+def keeps_outside(x, w):
+    seen = []
+    h = x * w
+    h.register_hook(seen.append)
+    return h.sum(), seen
+
+
+@refused("D2S275")
+def keeps_after_a_branch(x, w):
+    seen = []
+    if x.sum() > 0:
+        h = x * w
+        h.register_hook(seen.append)
+        y = h.sin().sum()
+    else:
+        y = w.sum()
+    y.backward()
+    return len(seen)
+
+
+@refused("D2S275")
+def keeps_and_prints(x, w):
+    seen = []
+
+    def hook(g):
+        print(g)
+        seen.append(g)
+
+    h = x * w
+    h.register_hook(hook)
+    h.sum().backward()
+    return seen
+
+
+@refused("D2S228")
+def gives_the_handle(x, w):
+    h = x * w
+    return h.sum(), h.register_hook(lambda g: g)
+
+
+@refused("D2S228")
+def gives_the_tensor(x, w):
+    h = x * w
+    h.register_hook(lambda g: g * 2)
+    return h
+
+
+@refused("D2S213")
+def of_several_at_once(x, w):
+    a, b = x * w, x + w
+    torch.autograd.graph.register_multi_grad_hook([a, b], lambda grads: None)
+    return (a + b).sum()
+
+
+# -- the tests
+
+XS = (torch.tensor([1.0, 2.0, 1.0]), torch.tensor([-1.0, -2.0, 0.5]))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "interpreter": {}, "autograd": {"autograd": "eager"}, "c": {"backend": "c"}, "pieces": {"full_graph": False},
+}  # fmt: skip
+
+
+def outcome(function: Function, x: Tensor) -> Any:
+    """Two calls: what each gives, or raises, the gradient of the leaf, and the next random number."""
+    torch.manual_seed(0)
+    w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    found: list[Any] = []
+    for _ in range(2):
+        w.grad = None
+        try:
+            result = function(x.clone(), w)
+            found.append(result)
+            if isinstance(result, Tensor) and result.requires_grad:
+                result.backward()
+        except Dy2StaticError:
+            raise
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+        found.append(w.grad)
+    return found, torch.rand(())
+
+
+def name_of(function: Any) -> str:
+    return getattr(function, "__name__", str(function))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("function", [*OUTSIDE, *INSIDE], ids=name_of)
+def test_as_in_eager(function: Function, options: str) -> None:
+    for x in XS:
+        comparison = Comparison(tolerance=1e-6 if options == "c" else 0.0)
+        comparison.compare(outcome(to_static(function, **OPTIONS[options]), x), outcome(function, x), "result")
+
+
+@pytest.mark.parametrize(("code", "function"), REFUSED, ids=name_of)
+def test_refused(code: str, function: Function) -> None:
+    with pytest.raises(Dy2StaticError) as caught:
+        for x in XS:
+            outcome(to_static(function), x)
+    error = caught.value
+    assert error.code == code, error
+    assert error.location is not None and error.location.file == __file__
+    assert str(error).count("\n") >= 3, "it names a way out"
+
+
+@pytest.mark.parametrize("where", ["outside", "inside"])
+def test_what_a_hook_prints(where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def function(x, w):
+        h = x * w
+        h.register_hook(lambda g: print("gradient", g))
+        y = h.sin().sum()
+        if where == "inside":
+            y.backward()
+            return None
+        return y
+
+    said = []
+    for one in (function, to_static(function)):
+        outcome(one, XS[0])
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and said[0].count("gradient") == 2
+
+
+def test_its_text_is_eagers() -> None:
+    def function(x, w):
+        h = x * w
+        h.register_hook(lambda g: g * 2)
+        k = h[1:]
+        k.register_hook(lambda g: g * 2)
+        return f"{h} {k} {h.grad_fn is None}"
+
+    w = torch.ones(3, requires_grad=True)
+    assert to_static(function)(XS[0], w) == function(XS[0], w)
+
+
+def test_the_order_of_the_callers_hooks_on_leaves() -> None:
+    """From the youngest node to the oldest, and each leaf as soon as its gradient is whole."""
+    seen: list[str] = []
+
+    def step(net: nn.Module, x: Tensor) -> None:
+        net.zero_grad()
+        net(x).sum().backward()
+
+    def ask(net: nn.Module, x: Tensor) -> Any:
+        return torch.autograd.grad(net(x).sum(), list(net.parameters()))
+
+    for function in (step, ask):
+        orders = []
+        for one in (function, to_static(function)):
+            torch.manual_seed(0)
+            layers = nn.Linear(3, 4), nn.LayerNorm(4), nn.Tanh(), nn.Linear(4, 4, bias=False), nn.Linear(4, 1)
+            net = nn.Sequential(*layers)
+            for name, p in net.named_parameters():
+                p.register_hook(lambda g, name=name: seen.append(name))
+                p.register_post_accumulate_grad_hook(lambda p, name=name: seen.append("after " + name))
+            seen.clear()
+            one(net, torch.ones(2, 3))
+            orders.append(list(seen))
+        assert orders[0] == orders[1] and len(orders[0]) == 7 * (2 if function is step else 1)
+
+
+class Clamped(nn.Module):
+    """Hooks on what layers give, in the loop and in a branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.most = nn.Linear(3, 4), nn.Linear(4, 2), 0.1
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.a(x)
+        h.register_hook(lambda g: g.clamp(-self.most, self.most))
+        n = 0
+        while n < 3 and h.abs().max() < 4:
+            h = h * 1.5 + self.a(x)
+            h.register_hook(lambda g: g * 0.5)
+            n += 1
+        if h.sum() > 0:
+            h = h.tanh()
+            h.register_hook(lambda g: g + 0.1)
+        return self.b(h)
+
+
+@pytest.mark.parametrize("spec", [[torch.ones(5, 3)], [dy2static.InputSpec([None, 3])]], ids=["fixed", "open"])
+def test_loaded(spec: list[Any], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    eager = Clamped()
+    loaded = dy2static.load(dy2static.save(Clamped(), tmp_path / "clamped", input_spec=spec))
+    loaded.load_state_dict(eager.state_dict())
+    for sign in (1, -1):
+        x = torch.randn(5, 3) * sign
+        for module in (eager, loaded):
+            module.zero_grad()
+            module(x).square().sum().backward()
+        for one, other in zip(loaded.parameters(), eager.parameters()):
+            torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_a_module_whose_number_changes() -> None:
+    """What a hook reads of the module is a condition of the Program, as for any code."""
+    torch.manual_seed(0)
+    eager = Clamped()
+    static = to_static(Clamped())
+    static.load_state_dict(eager.state_dict())
+    x = torch.randn(5, 3)
+    for most in (0.1, 0.5, 0.2):
+        for module in (eager, static):
+            module.most = most
+            module.zero_grad()
+            module(x).square().sum().backward()
+        for one, other in zip(static.parameters(), eager.parameters()):
+            torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_an_argument_with_a_history() -> None:
+    def function(x: Tensor) -> Tensor:
+        x.register_hook(lambda g: g * 2)
+        return x.sin().sum()
+
+    with pytest.raises(Dy2StaticError) as caught:
+        to_static(function)(torch.ones(3, requires_grad=True) * 2)
+    assert caught.value.code == "D2S213" and "clone" in str(caught.value)
+
+
+def test_many_rows() -> None:
+    w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    rows = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
+    for function in (doubles, in_branches, in_a_loop):
+        dy2static.vmap(to_static(lambda x, function=function: function(x, w)))(rows).sum().backward()
+        assert w.grad is not None
+        got, w.grad = w.grad, None
+        sum(function(row, w) for row in rows).backward()
+        torch.testing.assert_close(got, w.grad)
+        w.grad = None
+
+
+def test_derivatives_of_derivatives_outside() -> None:
+    w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    found = []
+    for function in (doubles, to_static(doubles)):
+        (g,) = torch.autograd.grad(function(XS[0], w), w, create_graph=True)
+        found.append((g.detach(), *torch.autograd.grad(g.sum(), w)))
+    torch.testing.assert_close(*found)
