@@ -24,6 +24,7 @@ from dy2static.operators.builtins import (
     print_,
     records,
     reporting,
+    scalers,
     sizes,
     stack,
     suppress,
@@ -43,7 +44,7 @@ _TABLE: dict[int, Handler] = {
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
         gradient_hooks, heaps_and_bisection, iteration, itertools_, mathematics, module_methods, objects, one_hot,
-        operator_functions, print_, records, reporting, sizes, stack, suppress, torch_functions, transformers,
+        operator_functions, print_, records, reporting, scalers, sizes, stack, suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }
