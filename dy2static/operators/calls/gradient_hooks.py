@@ -145,7 +145,7 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
         with torch.no_grad():
             spread(session, grad, lambda one: None if one is None else call(hook, one))
 
-    session.graph.hook_records[op] = HookRecord(tensor, traced.changes, op.location, verify, called)
+    session.graph.hook_records[op] = HookRecord(tensor, var, traced.changes, op.location, verify, called)
     return op
 
 

@@ -34,6 +34,8 @@ class HookRecord:
 
     tensor: torch.Tensor
     """The tensor that it was registered on."""
+    var: Variable
+    """What that held: it is behind the hook."""
     changes: str
     """What it changes, for errors; empty if it only computes."""
     where: Location | None
@@ -95,7 +97,7 @@ def call_in_order(
             readers.setdefault(var, op)
     events: list[tuple[int, int, Variable | None, Callable[[], None]]] = []
     for op in ops:
-        of_tensor = session.graph.hooked.get(session.read(session.graph.hook_records[op].tensor))
+        of_tensor = session.graph.hooked.get(session.graph.hook_records[op].var)
         order = 0 if of_tensor is None or op not in of_tensor.ops else of_tensor.ops.index(op)
         start = op.outputs[0] if of_tensor is None else of_tensor.source
         events.append((made.get(start, number.get(op, 0)), 1000 - order, None,

@@ -298,7 +298,7 @@ def require_no_hooks(session: Session, results: Collection[Operand]) -> None:
     Raises:
         TraceError: D2S213.
     """
-    left = [place for place in session.graph.hooks.values() if place.hooks != ()]
+    left = [place for place in session.graph.hooks.values() if isinstance(place.hooks, Choice) or place.hooks]
     looks = session.looks.of
     roots = [one for one in results if isinstance(one, Variable) and one in looks and looks[one].requires_grad]
     for place in left:
@@ -412,7 +412,8 @@ def retained(session: Session) -> list[torch.Tensor]:
     One that was made in a branch or loop body before is reached by no name: what stands for it knows no ``.grad``.
     """
     found = [one.tensor for one in session.graph.retaining.values() if one.retains_grad is not False]
-    return [one for one in found if not torch_internals.is_fake(one) or session.visible(session.read(one))]
+    return [one for one in found if not torch_internals.is_fake(one) or (
+        session.visible(session.info(one).storage.value) and session.visible(session.read(one)))]
 
 
 def require_none(session: Session, tensor: torch.Tensor) -> None:
