@@ -1189,3 +1189,181 @@ def test_derivatives_of_derivatives_outside() -> None:
         (g,) = torch.autograd.grad(function(XS[0], w), w, create_graph=True)
         found.append((g.detach(), *torch.autograd.grad(g.sum(), w)))
     torch.testing.assert_close(*found)
+
+
+# -- hooks that change what there was before the call: each backward calls them
+
+NOTES: dict[Any, Any] = {}
+
+
+class Watched(nn.Module):
+    """A subclass says what its hook is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.out = nn.Linear(3, 4), nn.Linear(4, 2)
+        self.last: Any = None
+        self.log: list[Any] = []
+        self.count = 0
+        self.total = torch.zeros(4)
+
+    def hook(self) -> Any:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.inside(x)
+        h.register_hook(self.hook())
+        if h.sum() > 0:
+            h = h.tanh()
+            h.register_hook(self.hook())
+        n = 0
+        while n < 2 and h.abs().max() < 3:
+            h = h * 1.5
+            h.register_hook(self.hook())
+            n += 1
+        return self.out(h)
+
+
+class Keeps(Watched):
+    def hook(self) -> Any:
+        return self.save
+
+    def save(self, grad: Tensor) -> None:
+        self.last = grad
+
+
+class Logs(Watched):
+    def hook(self) -> Any:
+        return lambda grad: self.log.append(grad.norm())
+
+
+class Appends(Watched):
+    def hook(self) -> Any:
+        return self.log.append
+
+
+class CountsAndScales(Watched):
+    def hook(self) -> Any:
+        def hook(grad: Tensor) -> Tensor:
+            self.count += 1
+            return grad * self.count
+
+        return hook
+
+
+class AddsUp(Watched):
+    def hook(self) -> Any:
+        def hook(grad: Tensor) -> None:
+            self.total += grad.sum(0)
+
+        return hook
+
+
+class NotesByName(Watched):
+    def hook(self) -> Any:
+        def note(name: str, grad: Tensor) -> None:
+            NOTES[name] = grad
+
+        return functools.partial(note, "h")
+
+
+class ChangesSize(Watched):
+    def hook(self) -> Any:
+        def hook(grad: Tensor) -> Tensor:
+            self.count += 1
+            return grad.sum()
+
+        return hook
+
+
+class Raises(Watched):
+    def hook(self) -> Any:
+        def hook(grad: Tensor) -> None:
+            self.count += 1
+            raise ValueError(f"hook {self.count}")
+
+        return hook
+
+
+WATCHED: dict[type[Watched], int] = {Keeps: 4, Logs: 6, Appends: 8, CountsAndScales: 6, AddsUp: 4, NotesByName: 8,
+                                     ChangesSize: 8, Raises: 8}  # fmt: skip
+"""How many Programs there are at most after as many calls: as in any code, what is read may not change at each call."""
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("kind", WATCHED, ids=lambda kind: kind.__name__)
+def test_what_there_was_before_is_changed_by_each_backward(kind: type[Watched], options: str) -> None:
+    found = []
+    for convert in (lambda module: module, lambda module: to_static(module, **OPTIONS[options])):
+        torch.manual_seed(0)
+        NOTES.clear()
+        module = convert(kind())
+        seen: list[Any] = []
+        for number in range(8):
+            module.zero_grad()
+            result = module(torch.randn(5, 3) * (number % 3)).square().sum()
+            assert not module.log or number, "nothing happens before backward"
+            try:
+                result.backward()
+            except (RuntimeError, ValueError) as error:
+                seen.append((type(error), str(error)))
+                continue  # eager's nodes before it have left gradients
+            seen.append([None if p.grad is None else p.grad.clone() for p in module.parameters()])
+        found.append((seen, module.last, list(module.log), module.count, module.total.clone(), dict(NOTES)))
+    Comparison(tolerance=1e-5 if options == "c" else 0.0).compare(found[1], found[0], kind.__name__)
+    if options == "interpreter":
+        assert len(module.forward.programs) <= WATCHED[kind]
+
+
+def test_what_a_hook_keeps_stays_what_it_is() -> None:
+    """Backward goes on with memory of its own."""
+    def function(x: Tensor, w: Tensor) -> Tensor:
+        for _ in range(3):
+            x = torch.tanh(x * w)
+            x.register_hook(KEPT.append)
+        return x.sum()
+
+    found = []
+    for one in (function, to_static(function)):
+        KEPT.clear()
+        w = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        one(XS[0], w).backward()
+        found.append([*KEPT, w.grad])
+        KEPT[0].zero_()
+    Comparison().compare(found[1], found[0], "kept")
+
+
+KEPT: list[Any] = []
+
+
+def test_no_file_holds_what_a_hook_changes(tmp_path: Path) -> None:
+    with pytest.raises(Dy2StaticError) as caught:
+        dy2static.save(Keeps(), tmp_path / "keeps", input_spec=[torch.ones(5, 3)])
+    assert caught.value.code == "D2S503" and caught.value.location is not None
+
+
+@pytest.mark.parametrize("given", ["an argument", "made inside"])
+def test_what_is_another_one_in_each_call_is_refused(given: str) -> None:
+    def function(w: Tensor, seen: list[Tensor]) -> Any:
+        mine = seen if given == "an argument" else []
+        h = w * 2
+        h.register_hook(mine.append)
+        return h.sum(), mine
+
+    with pytest.raises(Dy2StaticError) as caught:
+        to_static(function)(torch.ones(3, requires_grad=True), [])
+    assert caught.value.code == "D2S275" and caught.value.location is not None
+
+
+def test_asked_for_inside_and_outside() -> None:
+    """A hook that was called while tracing is not called by backward, too."""
+    def function(w: Tensor) -> Any:
+        h = w * 2
+        h.register_hook(KEPT.append)
+        y = h.sin().sum()
+        return torch.autograd.grad(y, w, retain_graph=True), y
+
+    with pytest.raises(Dy2StaticError) as caught:
+        to_static(function)(torch.ones(3, requires_grad=True))
+    assert caught.value.code == "D2S275"

@@ -10,20 +10,20 @@ What f does for the gradient of a computed tensor is traced when it is registere
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
 
 from dy2static.operators.calls.call import call
-from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.provenance.provenance import is_external, memo
 from dy2static.operators.shared.staging import NO_NAMES, Session, spread
 from runtime.errors import Dy2StaticError
 from runtime.ir import Operator, Variable
-from runtime.ir.definition import definition_of
 from runtime.ir.operator import GradMode
-from runtime.ops import aten
-from runtime.tracer.ambient import state
+from runtime.tracer.ambient import contents, state
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import Path, trace_path
@@ -123,10 +123,6 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
         inside = _given(session, tensor, scope)
         scope.block.yields.append(session.read(torch.ops.aten.alias.default(inside)))
     traced = _Traced(session, tensor, hook)
-    if traced.changes and any(map(_draws_or_says, traced.block.walk())):
-        raise session.error(
-            f"a hook of a tensor {traced.changes}, and prints, logs or draws random numbers, too", code="D2S275",
-            hint="Make two hooks of it, one for each.")
     for one in () if traced.once else traced.block.walk():
         one.grad_mode = "inherit"
     op = session.emit_operator(
@@ -145,8 +141,44 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
         with torch.no_grad():
             spread(session, grad, lambda one: None if one is None else call(hook, one))
 
-    session.graph.hook_records[op] = HookRecord(tensor, var, traced.changes, op.location, verify, called)
+    session.graph.hook_records[op] = HookRecord(
+        tensor, var, traced.changes, op.location, verify, called, traced.lists,
+        _lasting(session, hook) if traced.changes else None)
     return op
+
+
+def _lasting(session: Session, hook: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    """The hook for backward to call, where all that it refers to is older than the trace, and the same in each call."""
+    referred: list[Any] = []
+    todo, seen = [hook], set[int]()
+    while todo:
+        value = todo.pop()
+        if structure.is_plain(value) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.MethodType):
+            todo += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            todo += [value.func, value.args, value.keywords]
+        elif isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, types.ModuleType):
+            todo.append(value.__self__)
+        elif isinstance(value, types.FunctionType) and id(value) in memo(session).created:
+            todo += [*contents.cells_of(value), value.__defaults__ or (), value.__kwdefaults__ or {}]
+        elif type(value) in (tuple, dict) and id(value) not in session.objects.externals:
+            todo += value.values() if isinstance(value, dict) else value
+        elif not is_external(session, value) or id(value) in session.objects.given or (
+                session.objects.externals.get(id(value), (value, None))[1] is not None):  # an argument of this call
+            return None
+        else:
+            referred.append(value)
+    for value in referred:
+        session.guards.pin(value)
+
+    def called(grad: torch.Tensor) -> torch.Tensor:
+        result = hook(grad.clone())
+        return grad if result is None else _fitting(hook, result, grad).clone()
+
+    return called
 
 
 def _seen(function: Any, depth: int = 4) -> list[Any]:
@@ -184,12 +216,6 @@ def _is_same(
     return same
 
 
-def _draws_or_says(op: Operator) -> bool:
-    definition = definition_of(op.name)
-    return definition.says or definition.random or op.name.startswith("host.") or (
-        op.name.startswith("aten.") and aten.is_random(aten.resolve(op.name), op.args, op.kwargs))
-
-
 def _mode(maker: Operator) -> GradMode:
     """A hook is one whatever the mode is in which it is registered."""
     return "inherit" if maker.blocks else maker.grad_mode
@@ -216,6 +242,8 @@ class _Traced:
         whose gradient would come to the hook again."""
         self.changes = ""
         """What it changes, for errors."""
+        self.lists: list[list[Any]] = []
+        """Lists that it changes."""
         inside: list[torch.Tensor] = []
         before = session.graph.grad_switches
 
@@ -256,6 +284,8 @@ class _Traced:
                 code="D2S275", hint="Return a new tensor.", location=written_at(self.block, value))
         for place in older.places(path):
             self.changes = f"stores to {place.describe()}"
+            if place.kind == "content" and type(place.owner) is list:
+                self.lists.append(place.owner)
         for _ in older.written(path):
             self.changes = "writes in place to a tensor that it did not make"
 

@@ -115,6 +115,8 @@ class Traced:
 
     gradients: Sequence[AskedGradient] = ()
     """Those that the function asks for by the caller's tensors: each call is asked what these were computed of."""
+    functions: dict[str, Any] = field(default_factory=dict)
+    """Hooks of tensors that backward calls, by their names in the Program."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -339,6 +341,7 @@ def _trace_once(
         stand_ins,
         session.call.adding,
         session.inputs.gradients,
+        dict(session.graph.hook_functions),
     )
 
 

@@ -47,6 +47,8 @@ class Graph(SessionPart):
     """The tensors that are no leaves, and got hooks (``hooked_tensors``)."""
     hook_records: dict[Operator, HookRecord] = state(ITEMS, dict)
     """By their Operators: what is known of these hooks (``hook_calls``)."""
+    hook_functions: dict[str, Any] = state(ITEMS, dict)
+    """Hooks that each run's backward calls, by their names in the Program."""
     hooks_heard: set[Operator] = state(ITEMS, set)
     """Those that a gradient went through."""
     used_up: tuple[UsedUp, ...] = state(VALUE, ())

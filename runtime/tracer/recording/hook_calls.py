@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Block, Location, Operand, Operator, Variable
+from runtime.ir.definition import definition_of
 from runtime.ir.walk import map_operand
+from runtime.ops import aten
 from runtime.tracer.ambient import state
+from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import histories
 from runtime.tracer.recording.gradient_paths import Paths, reached
 
@@ -43,6 +46,10 @@ class HookRecord:
     """Raises if the hook would compute something else by now."""
     call: Callable[[Any], None]
     """Call it with a gradient, for what it changes."""
+    lists: list[list[Any]]
+    """Lists that it changes."""
+    lasting: Callable[[torch.Tensor], torch.Tensor] | None
+    """The hook as each run may call it, with a gradient of its own: all that it refers to is older than the trace."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +81,23 @@ def changing(session: Session, ops: Iterable[Operator]) -> list[Operator]:
     """
     found = [op for op in ops if session.graph.hook_records[op].changes]
     for op in found:
+        record = session.graph.hook_records[op]
+        if any(map(_draws_or_says, op.blocks[1].walk())):
+            raise session.error(
+                f"a hook of a tensor {record.changes}, and prints, logs or draws random numbers, too", code="D2S275",
+                hint="Make two hooks of it, one for each.", location=record.where)
         if not session.visible(op.outputs[0]):
-            record = session.graph.hook_records[op]
             raise session.error(
                 f"a hook of a tensor that a branch or loop made {record.changes}, and is called after it",
                 hint="Ask for the gradient in the branch or loop, or let the hook only compute.",
                 code="D2S275", location=record.where)
     return found
+
+
+def _draws_or_says(op: Operator) -> bool:
+    definition = definition_of(op.name)
+    return definition.says or definition.random or op.name.startswith("host.") or (
+        op.name.startswith("aten.") and aten.is_random(aten.resolve(op.name), op.args, op.kwargs))
 
 
 def call_in_order(
@@ -146,7 +163,7 @@ def _note(order: list[Variable], var: Variable, grad: torch.Tensor) -> None:
 
 def require_settled(session: Session, results: Iterable[Operand]) -> None:
     """At the end of the function: hooks that a gradient of its results goes through only compute, and would compute the
-    same.
+    same; one that changes what is older than the trace is called by each backward itself.
 
     Raises:
         TraceError: D2S275, D2S213.
@@ -159,13 +176,28 @@ def require_settled(session: Session, results: Iterable[Operand]) -> None:
     for op, record in session.graph.hook_records.items():
         if op not in through or any(op in used.ops and used.when.always for used in session.graph.used_up):
             continue
+        if record.changes and record.lasting is not None and op not in session.graph.hooks_heard:
+            _call_at_run_time(session, op, record.lasting)
+            session.call.adding += [(Place("added", one), len(one)) for one in record.lists]
+            continue
         if record.changes:
             raise session.error(
                 f"a hook of a tensor {record.changes}, and is called by whoever asks for a gradient outside of the "
                 "converted function: a Program's backward only gives gradients", code="D2S275", location=record.where,
-                hint="Return the tensor, and register the hook outside, or ask for its gradient with "
-                     "torch.autograd.grad.")
+                hint="Let it change what there is before the call (an attribute of the module, a global list), or "
+                     "return the tensor and register the hook outside.")
         record.verify(op)
+
+
+def _call_at_run_time(session: Session, op: Operator, hook: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Let the gradient of an Operator be what a Python function makes of it."""
+    key = f"hook {len(session.graph.hook_functions)}"
+    session.graph.hook_functions[key] = hook
+    (out,) = op.outputs
+    given, made = (Variable(session.new_name(), out.type) for _ in range(2))
+    called = Operator("py_func", (given,), outputs=(made,), attrs={"function": key}, location=op.location)
+    op.blocks = (op.blocks[0], Block([given], [called], [made]))
+    op.attrs["once"] = True
 
 
 def alike(one: Block, other: Block, known: dict[Variable, Variable]) -> bool:

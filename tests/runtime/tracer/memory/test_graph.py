@@ -27,6 +27,7 @@ CHANGES: dict[str, Any] = {
     "hooks": lambda graph: graph.hooks.update({1: "a"}),
     "hooked": lambda graph: graph.hooked.update({KEPT.storage.value: "a"}),
     "hook_records": lambda graph: graph.hook_records.update({"an Operator": "a"}),
+    "hook_functions": lambda graph: graph.hook_functions.update({"hook 0": "a"}),
     "hooks_heard": lambda graph: graph.hooks_heard.add("an Operator"),
     "used_up": lambda graph: setattr(graph, "used_up", (UsedUp(frozenset(), None, ALWAYS, {}),)),
     "leaf_changes": lambda graph: graph.leaf_changes.update({1: "a"}),
