@@ -1032,7 +1032,7 @@ def name_of(function: Any) -> str:
     return getattr(function, "__name__", str(function))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("function", [*OUTSIDE, *INSIDE], ids=name_of)
 def test_as_in_eager(function: Function, options: str) -> None:
@@ -1290,6 +1290,7 @@ WATCHED: dict[type[Watched], int] = {Keeps: 4, Logs: 6, Appends: 8, CountsAndSca
 """How many Programs there are at most after as many calls: as in any code, what is read may not change at each call."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("kind", WATCHED, ids=lambda kind: kind.__name__)

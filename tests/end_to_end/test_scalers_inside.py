@@ -131,7 +131,7 @@ def _copied(value: Any) -> Any:
     return value.detach().clone() if isinstance(value, Tensor) else value
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("overflow", [False, True])
 @pytest.mark.parametrize("name", OPTIMIZERS)
