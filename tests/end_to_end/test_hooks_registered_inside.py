@@ -1368,3 +1368,119 @@ def test_asked_for_inside_and_outside() -> None:
     with pytest.raises(Dy2StaticError) as caught:
         to_static(function)(torch.ones(3, requires_grad=True))
     assert caught.value.code == "D2S275"
+
+
+# -- as people write it
+
+
+class GradCam:
+    """A forward hook of a layer puts a hook on what the layer gives."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        self.activation: Any = None
+        self.gradient: Any = None
+        layer.register_forward_hook(self.forward)
+
+    def forward(self, module: nn.Module, inputs: Any, output: Tensor) -> None:
+        self.activation = output.detach()
+        output.register_hook(self.backward)
+
+    def backward(self, grad: Tensor) -> None:
+        self.gradient = grad
+
+
+Convert = Callable[[Any], Any]
+
+
+def grad_cam(convert: Convert) -> Any:
+    net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 2))
+    cam = GradCam(net[0])
+    model, found = convert(net), []
+    for _ in range(3):
+        net.zero_grad()
+        model(torch.randn(2, 1, 6, 6)).sum().backward()
+        found.append((cam.gradient, cam.activation, net[0].weight.grad.clone()))  # type: ignore[union-attr]
+    return found
+
+
+def recurrent_layer(convert: Convert) -> Any:
+    net, out = nn.LSTM(3, 4), nn.Linear(4, 1)
+
+    def loss(x: Tensor) -> Tensor:
+        states, (h, c) = net(x)
+        states.register_hook(lambda g: g.clamp(-0.1, 0.1))
+        h.register_hook(lambda g: g * 2)
+        return out(states).sum() + h.sum() + c.sum()
+
+    convert(loss)(torch.randn(5, 2, 3)).backward()
+    return [p.grad for p in net.parameters()]
+
+
+def generator(convert: Convert) -> Any:
+    w = torch.ones(3, requires_grad=True)
+
+    def layers(x: Tensor) -> Any:
+        for _ in range(3):
+            x = x * w
+            x.register_hook(lambda g: g * 0.5)
+            yield x
+
+    convert(lambda x: sum(y.sum() for y in layers(x)))(torch.ones(3)).backward()
+    return w.grad
+
+
+def norms_of_a_training_step(convert: Convert) -> Any:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x: Tensor) -> Any:
+        norms: list[Tensor] = []
+        optimizer.zero_grad()
+        h = net[0](x)
+        h.register_hook(lambda g: norms.append(g.norm()))
+        net[2](net[1](h)).pow(2).mean().backward()
+        optimizer.step()
+        return norms
+
+    one = convert(step)
+    return [one(torch.randn(4, 3)) for _ in range(4)], [p.detach() for p in net.parameters()]
+
+
+def many_training_steps(convert: Convert) -> Any:
+    net = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def fit(x: Tensor) -> Tensor:
+        for _ in range(20):
+            optimizer.zero_grad()
+            h = net(x)
+            h.register_hook(lambda g: g.clamp(-0.01, 0.01))
+            h.pow(2).mean().backward()
+            optimizer.step()
+        return h.detach()
+
+    one = convert(fit)
+    return [one(torch.randn(4, 3)) for _ in range(3)], net.weight.detach()
+
+
+def a_parameters_hook_for_one_step(convert: Convert) -> Any:
+    net = nn.Linear(3, 1)
+
+    def step(x: Tensor) -> Any:
+        handle = net.weight.register_hook(lambda g: g * 2)
+        net(x).sum().backward()
+        handle.remove()
+        return net.weight.grad.clone()  # type: ignore[union-attr]
+
+    one = convert(step)
+    return [one(torch.ones(2, 3)) for _ in range(3)]
+
+
+@pytest.mark.parametrize("use", [grad_cam, recurrent_layer, generator, norms_of_a_training_step, many_training_steps,
+                                 a_parameters_hook_for_one_step], ids=name_of)  # fmt: skip
+def test_as_people_write_it(use: Callable[[Convert], Any]) -> None:
+    found = []
+    for convert in (lambda one: one, to_static):
+        torch.manual_seed(0)
+        found.append(use(convert))
+    Comparison(tolerance=1e-6).compare(found[1], found[0], use.__name__)
