@@ -35,8 +35,9 @@ Span = tuple[int, int, int, int]
 
 
 _TORCH_TRAINING = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), name) for name in (
-    "optim" + os.sep, os.path.join("utils", "_contextlib.py"), os.path.join("_dynamo", "eval_frame.py")))
-"""Optimizers, and what stands around their methods."""
+    "optim" + os.sep, os.path.join("amp", "grad_scaler.py"), os.path.join("utils", "_contextlib.py"),
+    os.path.join("_dynamo", "eval_frame.py")))
+"""Optimizers and scalers, and what stands around their methods."""
 _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
     ("nn", "utils", "clip_grad.py"),
@@ -45,8 +46,8 @@ _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fi
 IN_PYTHON = tuple(
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", *name) for name in (
         ("builtins", "itertools_in_python.py"), ("builtins", "sequences_in_python.py"),
-        ("builtins", "transformer_in_python.py"), ("values", "sequences_in_python.py"),
-        ("calls", "tensors_in_python.py")))  # fmt: skip
+        ("builtins", "scalers_in_python.py"), ("builtins", "transformer_in_python.py"),
+        ("values", "sequences_in_python.py"), ("calls", "tensors_in_python.py")))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
 STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, collections, heapq))
 """Files of the standard library whose functions compare what they are given, or read and change containers."""

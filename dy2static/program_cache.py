@@ -286,7 +286,8 @@ class ProgramCache:
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         eager = self.eager_autograd or any(isinstance(one.var.type, ArrayType) for one in traced.program.inputs)
-        options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy)
+        options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy,
+                          traced.functions)
         made.ready = LiveCallee(traced, options)
         made.ready.uses_first = not (self.in_pieces or arguments.opened)  # plain Python, or another Program, repeats it
         if self.in_pieces and not self.eager_autograd:

@@ -430,7 +430,7 @@ class Forward:
         for arg, base in zip(block.args, op.args):
             fake = self.value(base)
             with torch.enable_grad() if op.grad_mode == "off" else contextlib.nullcontext():  # its history goes on
-                saved[arg] = torch.ops.aten.clone.default(fake)
+                saved[arg] = self.recorder.copy_for_update(fake)
         self._live.update(saved)
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]

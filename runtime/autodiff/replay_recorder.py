@@ -6,6 +6,9 @@
 An ``update`` has value semantics, so a copy is the same value; it matters only where it leaves the Program or a Block,
 as a value that may not be the caller's own memory. Then ``settle`` makes it, in the Block where it stood: all that
 leaves other Blocks, and is it or a view of it, shares that memory.
+
+While gradients are written out, copies of the user's are made: the Program that comes out may be differentiated, and a
+write to a copy is none to what was copied.
 """
 
 from __future__ import annotations
@@ -32,6 +35,20 @@ class ReplayRecorder(Recorder):
         """By memory of which no copy was made: the value that stands for it, and where the copy stood."""
         self._copies: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
         """The last copy that was made of a storage: for which value, and the Variable that holds it."""
+        self._of_update = False
+
+    def copy_for_update(self, fake: torch.Tensor) -> torch.Tensor:
+        """The copy on which an ``update`` writes."""
+        self._of_update = True
+        try:
+            return torch.ops.aten.clone.default(fake)
+        finally:
+            self._of_update = False
+
+    @property
+    def _may_share(self) -> bool:
+        """Whether copies need not be made."""
+        return self._of_update or self.session.replaying is None or not self.session.replaying.lowering
 
     def settle(self, fake: Any) -> Any:
         """The value for use as a result: the copy is made if it was not, one for all that share its memory."""
@@ -56,7 +73,8 @@ class ReplayRecorder(Recorder):
         return copy
 
     def _record(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        if name == "aten.clone.default" and self._is_whole(args[0]) and _keeps_layout(kwargs.get("memory_format")):
+        plain = name == "aten.clone.default" and _keeps_layout(kwargs.get("memory_format"))
+        if plain and self._may_share and self._is_whole(args[0]):
             session = self.session
             var = session.read(args[0])
             copy = session.fresh(session.clone_meta(session.fake(args[0])), var)
@@ -80,7 +98,7 @@ class ReplayRecorder(Recorder):
         return copy
 
     def _record_write(self, func: Any, name: str, args: Any, kwargs: Any, written: list[torch.Tensor]) -> Any:
-        if name == "aten.copy_.default" and self._replaces(args[0], args[1]):
+        if name == "aten.copy_.default" and self._may_share and self._replaces(args[0], args[1]):
             var = self.session.read(args[1])
             self.session.info(args[0]).storage.value = var
             self._share(args[0], var)

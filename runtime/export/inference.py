@@ -7,7 +7,8 @@ import torch
 from runtime.errors import StorageError
 from runtime.export import capability
 from runtime.ir import Block, Operand, Program, Variable
-from runtime.ir.walk import copy_program, replace_in
+from runtime.ir.definition import definition_of
+from runtime.ir.walk import copy_program, map_operand, replace_in
 from runtime.passes import BuildStrategy, PassManager, chosen
 from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, Attribute, Passed, State, Target, Variant
 
@@ -39,6 +40,7 @@ def program_for_inference(artefact: Artefact, variant: Variant, target: str) -> 
         capability.refuse("store to an object", target, f"the store to {_said(variant.stores[0].target)}")
     program = copy_program(variant.program)
     _say_that_none_is_needed(program.block, {})
+    _leave_gradients_out(program.block, {})
     PassManager(chosen(BuildStrategy())).run(program)
     state = artefact.state()
     tensors = [artefact.tensors[state[one.name]] if isinstance(one, State) else artefact.constants[one.index]
@@ -57,6 +59,25 @@ def _say_that_none_is_needed(block: Block, known: dict[Variable, Operand]) -> No
             known[op.outputs[0]] = False
     block.ops[:] = [op for op in block.ops if op.name != "grad.needed"]
     block.yields = [known.get(value, value) if isinstance(value, Variable) else value for value in block.yields]
+
+
+def _leave_gradients_out(block: Block, known: dict[Variable, Operand]) -> None:
+    """Computations with a gradient of their own (``autograd.Function``, hooks of tensors) are what they compute."""
+    ops = []
+    for op in block.ops:
+        replace_in(op, known)
+        if definition_of(op.name).own_gradient is None:
+            for inner in op.blocks:
+                _leave_gradients_out(inner, known)
+            ops.append(op)
+            continue
+        forward = op.blocks[0]
+        known.update(zip(forward.args, op.args))
+        _leave_gradients_out(forward, known)
+        ops += forward.ops
+        known.update(zip(op.outputs, forward.yields))
+    block.ops[:] = ops
+    block.yields = [map_operand(value, lambda var: known.get(var, var)) for value in block.yields]
 
 
 def _said(target: Target) -> str:

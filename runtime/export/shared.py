@@ -30,16 +30,6 @@ class Translates(Protocol):
     def nothing(self, operand: Operand) -> Nothing | None: ...
 
 
-def emit_inline(t: Translates, op: Operator) -> None:
-    """``custom_grad``: its forward Block, in place."""
-    block: Block = op.blocks[0]
-    for arg, given in zip(block.args, op.args):
-        t.give(arg, t.value(given))
-    t.block(block)
-    for out, value in zip(op.outputs, block.yields):
-        t.give(out, t.value(value))
-
-
 def message_of(t: Translates, op: Operator) -> str:
     """What the exception of a ``raise`` or ``assert`` says: its class, and its text as far as it is known."""
     parts = list(op.args)
@@ -66,4 +56,4 @@ def _shown(t: Translates, part: Operand) -> str:
     return str(found.constant) if found is not None and isinstance(found.constant, str) else "{}"
 
 
-__all__ = ["Nothing", "Translates", "emit_inline", "message_of", "text_of"]
+__all__ = ["Nothing", "Translates", "message_of", "text_of"]

@@ -101,12 +101,21 @@ def convert(net: nn.Module) -> nn.Module:
     return made
 
 
+def convert_parts(net: nn.Module) -> nn.Module:
+    for name in ("a", "b", "c"):
+        setattr(net, name, convert(getattr(net, name)))
+    return net
+
+
 WAYS: dict[str, tuple[Callable[[nn.Module], nn.Module], Callable[[nn.Module], nn.Module]]] = {
     "DDP of a converted module": (ddp, lambda net: ddp(convert(net))),
     "a converted DDP module": (ddp, lambda net: convert(ddp(net))),
     "FSDP2 of a converted module": (shard, lambda net: shard(convert(net))),
     "a converted FSDP2 module": (shard, lambda net: convert(shard(net))),
     "FSDP2 of parts of a converted module": (shard_parts, lambda net: shard_parts(convert(net))),
+    "FSDP2 of converted parts": (shard_parts, lambda net: shard_parts(convert_parts(net))),
+    "converted parts under FSDP2": (shard_parts, lambda net: convert_parts(shard_parts(net))),
+    "FSDP2 of parts in pieces": (shard_parts, lambda net: in_pieces(shard_parts(net))),
     "a converted tensor parallel module": (columns_and_rows, lambda net: convert(columns_and_rows(net))),
     "a tensor parallel module in pieces": (columns_and_rows, lambda net: in_pieces(columns_and_rows(net))),
 }

@@ -42,7 +42,7 @@ def views(x, w, n, most):
         while i < n:
             v = (v @ w).t()[:].sin()
             i += 1
-    return v
+    return v * 1  # without an iteration v is a view of the argument: as a result it is left to PyTorch's autograd
 
 
 def written(x, w, n, most):

@@ -24,6 +24,9 @@ def test_each_way_of_training_in_several_processes() -> None:
         "FSDP2 of a converted module": "same",
         "a converted FSDP2 module": "same",
         "FSDP2 of parts of a converted module": "refused D2S213",  # what gathers a part runs in its forward
+        "FSDP2 of converted parts": "same",
+        "converted parts under FSDP2": "same",
+        "FSDP2 of parts in pieces": "same",
         "a converted tensor parallel module": "refused D2S213",  # its parameters are DTensors
         "a tensor parallel module in pieces": "same",
         "a checkpoint of several processes": "same",

@@ -295,8 +295,15 @@ def _overwritten(net: Any, opt: Any, x: Any, y: Any) -> Any:
     h.sum().backward()
 
 
+def _hook_inside(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    h = net[0](x)
+    h.register_hook(lambda grad: grad * 2)
+    h.sum().backward()
+
+
 USES = [_zero_to_zeros, _accumulated, _never_forgotten, _retained, _given, _some_inputs, _clipped, _kept, _assigned,
-        _one_gradient_of_two, _leaf_made_inside, _closure, _made_inside, _after_the_step, _unused]  # fmt: skip
+        _one_gradient_of_two, _leaf_made_inside, _closure, _made_inside, _after_the_step, _unused,
+        _hook_inside]  # fmt: skip
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__.strip("_"))
@@ -480,17 +487,11 @@ def _before_the_step(net: Any, opt: Any, x: Any, y: Any) -> Any:
     two.backward()
 
 
-def _hook_inside(net: Any, opt: Any, x: Any, y: Any) -> Any:
-    h = net[0](x)
-    h.register_hook(lambda grad: grad * 2)
-    h.sum().backward()
-
-
 def _graph_of_gradients(net: Any, opt: Any, x: Any, y: Any) -> Any:
     net(x).sum().backward(create_graph=True)
 
 
-REFUSED = {"D2S213": [_second_time, _again_in_each_iteration, _before_the_step, _hook_inside],
+REFUSED = {"D2S213": [_second_time, _again_in_each_iteration, _before_the_step],
            "D2S217": [_graph_of_gradients]}  # fmt: skip
 
 

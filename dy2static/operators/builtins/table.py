@@ -24,12 +24,14 @@ from dy2static.operators.builtins import (
     print_,
     records,
     reporting,
+    scalers,
     sizes,
     stack,
     suppress,
     torch_functions,
     transformers,
 )
+from dy2static.operators.calls import gradient_hooks
 from dy2static.operators.iteration import generator_functions
 from dy2static.operators.provenance import environment
 from dy2static.operators.shared.staging import Session
@@ -41,8 +43,8 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
-        heaps_and_bisection, iteration, itertools_, mathematics, module_methods, objects, one_hot, operator_functions,
-        print_, records, reporting, sizes, stack, suppress, torch_functions, transformers,
+        gradient_hooks, heaps_and_bisection, iteration, itertools_, mathematics, module_methods, objects, one_hot,
+        operator_functions, print_, records, reporting, scalers, sizes, stack, suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -21,6 +21,7 @@ from dy2static.operators.shared.staging import Choice, Session, active, distribu
 from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
+from runtime.tracer.ambient.unasked import unasked
 
 _plain_call = torch_internals.copy_of(torch_internals.MODULE_CALL)
 """What ``nn.Module.__call__`` does outside of traces."""
@@ -67,6 +68,12 @@ def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any,
     hooks = (*shared.forward.items(), *module._forward_hooks.items())
     if not pre_hooks and not hooks:
         return call(module.forward, *args, **kwargs)
+    if any(str(unasked(hook, "__module__")).startswith("torch.distributed.") for _, hook in (*pre_hooks, *hooks)):
+        raise session.error(  # before they change what they know of processes and parameters
+            f"a {type(module).__name__} inside of what is converted is divided between processes: hooks around its "
+            "forward gather its parameters", code="D2S213",
+            hint="Convert such parts on their own, or shard the converted module as a whole; full_graph=False does the "
+                 "former.")
     always = [key for key, _ in hooks if key in module._forward_hooks_always_called or key in shared.always_called]
     ran: set[int] = set()
     result: Any = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 from runtime.export.onnx import branches, composites, failures, lists, loops, operators, scalars, writes
 from runtime.export.onnx.translator import Rule, Translator
 from runtime.export.onnx.writer import Refused
-from runtime.export.shared import emit_inline
 from runtime.ir import Operator, Program
 from runtime.ops import aten
 from runtime.torch_internals.onnx_converters import OnnxConverters
@@ -25,7 +24,6 @@ CONSTRUCTS: dict[str, Rule] = {
     "while_loop": loops.emit_while,
     "scan": loops.emit_scan,
     "update": writes.emit,
-    "custom_grad": emit_inline,
     "assert": failures.emit_assert,
     "raise": failures.emit_raise,
     "grad.named": _seen,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from runtime.export.shared import emit_inline
 from runtime.export.torch_export import branches, failures, lists, loops, operators, scalars
 from runtime.export.torch_export.translator import Rule, Translator
 from runtime.export.torch_export.values import Refused
@@ -21,7 +20,6 @@ CONSTRUCTS: dict[str, Rule] = {
     "while_loop": loops.emit_while,
     "scan": loops.emit_scan,
     "update": operators.emit_update,
-    "custom_grad": emit_inline,
     "assert": failures.emit_assert,
     "raise": failures.emit_raise,
     "grad.named": _seen,

@@ -31,7 +31,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, Undefined, python_kind
-from runtime.tracer.recording import gradients, leaf_gradients, nonwritable_views, used_up
+from runtime.tracer.recording import gradients, hooked_tensors, leaf_gradients, nonwritable_views, used_up
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
 from runtime.tracer.values.heaps import Heap
@@ -199,6 +199,7 @@ class Outputs:
         leaf = self.leaf(var)
         if own is None and origin is None:
             self._require_no_start(value, info)
+            hooked_tensors.require_no_hook(session, value)
             leaf_gradients.require_none(session, value)
         if own is not None:
             self.views[leaf.index] = View(own, ())

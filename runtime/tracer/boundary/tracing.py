@@ -36,9 +36,9 @@ from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import faults
+from runtime.tracer.recording import faults, hook_calls, leaf_gradients
 from runtime.tracer.recording.interceptor import Interceptor
-from runtime.tracer.recording.leaf_gradients import Gradient, Retaining
+from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
 from runtime.tracer.recording.raising import chain, must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
@@ -116,6 +116,8 @@ class Traced:
 
     gradients: Sequence[AskedGradient] = ()
     """Those that the function asks for by the caller's tensors: each call is asked what these were computed of."""
+    functions: dict[str, Any] = field(default_factory=dict)
+    """Hooks of tensors that backward calls, by their names in the Program."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -279,6 +281,8 @@ def _trace_once(
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
+            leaf_gradients.require_no_hooks(session, outputs.values)
+            hook_calls.require_settled(session, outputs.values)
             copied_items.require_references(session)
             cached_results.require_read_only(session)
             outputs.pin(effect.place.owner for effect in effects)
@@ -338,6 +342,7 @@ def _trace_once(
         stand_ins,
         session.call.adding,
         session.inputs.gradients,
+        dict(session.graph.hook_functions),
     )
 
 
@@ -355,6 +360,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     for place, old in _stores(session):
         if place.kind == "item" and Place("content", place.owner) in session.journal.frames[0]:
             continue  # the number of a fact, in a container that is stored as a whole
+        if isinstance(place.owner, LeafHooks):
+            continue
         external = session.objects.externals.get(id(place.owner))
         whose = place.owner.tensor if isinstance(place.owner, (Gradient, Retaining)) else place.owner
         target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None

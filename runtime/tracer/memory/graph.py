@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from runtime.tracer.memory.conditions import PathCondition
     from runtime.tracer.recording.gradient_sources import Taken
+    from runtime.tracer.recording.hook_calls import HookRecord
+    from runtime.tracer.recording.hooked_tensors import Hooked
     from runtime.tracer.recording.leaf_changes import LeafChanges
 
 
@@ -39,6 +41,16 @@ class Graph(SessionPart):
     """What stands for the ``.grad`` of tensors, by identity (see ``recording/leaf_gradients``)."""
     retaining: dict[int, Any] = state(ITEMS, dict)  # likewise
     """By identity of tensors: what stands for those on which ``retain_grad()`` was called (``leaf_gradients``)."""
+    hooks: dict[int, Any] = state(ITEMS, dict)  # likewise
+    """By identity of leaves: the hooks that the function put on them (``leaf_gradients``)."""
+    hooked: dict[Variable, Hooked] = state(ITEMS, dict)
+    """The tensors that are no leaves, and got hooks (``hooked_tensors``)."""
+    hook_records: dict[Operator, HookRecord] = state(ITEMS, dict)
+    """By their Operators: what is known of these hooks (``hook_calls``)."""
+    hook_functions: dict[str, Any] = state(ITEMS, dict)
+    """Hooks that each run's backward calls, by their names in the Program."""
+    hooks_heard: set[Operator] = state(ITEMS, set)
+    """Those that a gradient went through."""
     used_up: tuple[UsedUp, ...] = state(VALUE, ())
     """The gradients that were asked for and did not retain the graph."""
     leaf_changes: LeafChanges = state(ITEMS, dict)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,11 @@ class Attempt:
         if isinstance(error, Dy2StaticError) and self._open:
             self.undo()
         self._end()
+
+    def keep(self, ops: Iterable[Operator]) -> None:
+        """Operators from before are about to be changed."""
+        for op in ops:
+            self._states.note(op)
 
     def undo(self) -> None:
         """Put everything back.

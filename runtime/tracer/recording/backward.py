@@ -8,6 +8,7 @@ None. One that it reaches on some paths only has a gradient that may be None, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.deferred import unneeded
-from runtime.tracer.recording import gradients, leaf_gradients
+from runtime.tracer.recording import gradients, hook_calls, hooked_tensors, leaf_gradients, shared_gradients
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
 
@@ -54,17 +55,30 @@ def backward(
             raise_where(session, unneeded([session.info(tensor)]),
                         RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     wanted = list({id(one): one for one in wanted}.values())
+    owners, wanted = wanted, hooked_tensors.before_hooks(session, wanted)
     paths = gradients.paths(session, roots, wanted, retain_graph=bool(retain_graph), whole=inputs is None)
-    reached = [one for one in wanted if session.read(one) in paths.found]
-    certain = [paths.found[session.read(one)] for one in reached]
-    if not reached:
+    places = [place for place, one in enumerate(wanted) if session.read(one) in paths.found]
+    if not places:
         return
-    found = gradients.emit(session, roots, reached, certain, {
+    hooks = hook_calls.changing(session, paths.heard)
+    also = [hooked_tensors.behind(session, op) for op in hooks]
+    reached = [*(wanted[place] for place in places), *also]
+    found = gradients.emit(session, roots, reached, gradients.sure(session, paths, reached), {
         "create_graph": False, "allow_unused": False, "retain_graph": bool(retain_graph), "materialize_grads": False,
     })  # fmt: skip
+    if also:
+        stops = [session.read(leaf) for leaf in _leaves(session)]
+        shared_gradients.note(session, roots, also, found[len(places):], stops)
     accumulate = leaf_gradients.accumulate_where_asked if inputs is None else leaf_gradients.accumulate
-    for tensor, grad in zip(reached, found):
-        accumulate(session, tensor, grad)
+    arrivals = [
+        hook_calls.Arrival(session.read(wanted[place]), leaf_gradients.is_leaf(session, owners[place]),
+                           functools.partial(accumulate, session, owners[place], grad))
+        for place, grad in zip(places, found)]  # fmt: skip
+    if paths.heard or len([place for place in places if leaf_gradients.has_hooks(session, owners[place])]) > 1:
+        hook_calls.call_in_order(session, paths, arrivals, paths.heard, dict(zip(hooks, found[len(places):])))
+    else:
+        for one in arrivals:
+            one.done()
 
 
 def of_tensor(

@@ -10,7 +10,7 @@ later on: where it is wrong, the run ends with an error. That a value is not rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
@@ -51,6 +51,8 @@ class Paths:
     alike: dict[Variable, tuple[Variable, Scope]]
     """What open loops carry that they surely go through, where each iteration is taken to be as the first: what it was
     before, and the loop's body."""
+    heard: list[Operator] = field(default_factory=list)
+    """The hooks of tensors that they go through on their way to what was asked for."""
 
     def leading(self, goals: Collection[Variable]) -> set[Variable]:
         """``goals``, and the values that they reach and go on from to one of those."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,15 @@ from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import leaf_changes, leaf_gradients, nonwritable_views, shared_gradients, used_up
+from runtime.tracer.recording import (
+    hook_calls,
+    hooked_tensors,
+    leaf_changes,
+    leaf_gradients,
+    nonwritable_views,
+    shared_gradients,
+    used_up,
+)
 from runtime.tracer.recording.gradient_flags import Flag, flags
 from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
@@ -49,10 +58,11 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, "
                          "but got: allow_unused=False.")  # fmt: skip
     starts = roots(session, outputs, grad_outputs, "outputs")
-    wanted = tensors(session, inputs, "inputs")
-    for tensor in wanted:
+    given = tensors(session, inputs, "inputs")
+    for tensor in given:
         raise_where(session, unneeded([session.info(tensor)]),
                     RuntimeError("One of the differentiated Tensors does not require grad"))
+    wanted = hooked_tensors.asked_by(session, given)
     retain = create_graph if retain_graph is None else retain_graph
     found = paths(session, starts, wanted, retain_graph=retain)
     reached = found.found
@@ -71,11 +81,37 @@ def grad(
     if create_graph and torch.is_grad_enabled():
         zeros = [materialize_grads and not reached[session.read(one)] for one in there]  # on some path: those need one
         needs = [zero or flag for flag, zero in zip(_needs(session, found, starts, there), zeros)]
-    made = emit(session, starts, there, certain, attrs, needs) if there else []
-    shared_gradients.note(session, starts, there, made, [session.read(leaf) for leaf, _ in leaves(session)])
+    if create_graph and any("once" in op.attrs for op in found.heard):
+        raise session.error(
+            "torch.autograd.grad(create_graph=True) goes through a tensor whose hook reads the tensor itself, or sets "
+            "whether gradients are on", code="D2S213", hint="Let the hook read h.detach(), and set no gradient mode.")
+    hooks = hook_calls.changing(session, found.heard)
+    also = [hooked_tensors.behind(session, op) for op in hooks]
+    if needs is not None:
+        needs = [*needs, *(True for _ in also)]
+    asked = [*there, *also]
+    made = emit(session, starts, asked, [*certain, *sure(session, found, also)], attrs, needs) if there else []
+    shared_gradients.note(session, starts, asked, made, [session.read(leaf) for leaf, _ in leaves(session)])
+    results = list(made)
+
+    def arrive(place: int) -> None:
+        results[place] = leaf_gradients.hooked(session, there[place], made[place])
+
     with contextlib.nullcontext() if create_graph else torch.no_grad():
-        results = iter([leaf_gradients.hooked(session, tensor, one) for tensor, one in zip(there, made)])
-    return tuple(next(results) if session.read(one) in reached else _nothing(session, one, attrs) for one in wanted)
+        if found.heard or len([one for one in there if leaf_gradients.has_hooks(session, one)]) > 1:
+            arrivals = [hook_calls.Arrival(session.read(one), leaf_gradients.is_leaf(session, one),
+                                           functools.partial(arrive, place)) for place, one in enumerate(there)]
+            hook_calls.call_in_order(session, found, arrivals, found.heard, dict(zip(hooks, made[len(there):])))
+        else:
+            for place in range(len(there)):
+                arrive(place)
+    each = iter(results)
+    return tuple(next(each) if session.read(one) in reached else _nothing(session, one, attrs) for one in wanted)
+
+
+def sure(session: Session, found: Paths, tensors: list[torch.Tensor]) -> list[bool]:
+    """Whether a gradient reaches tensors on every path."""
+    return [found.found[session.read(one)] for one in tensors]
 
 
 def _needs(session: Session, found: Paths, starts: Roots, wanted: list[torch.Tensor]) -> list[Flag]:
@@ -178,6 +214,7 @@ def paths(
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     used_up.use(session, [session.read(root) for root, _ in starts], now, paths, leading, retain_graph)
+    paths.heard = hook_calls.heard(session, paths, leading)
     _note_alike(session, paths, starts, wanted, now)
     return paths
 

@@ -145,7 +145,7 @@ class _Names:
 
     def _reshaped(self, info: TensorInfo, var: Variable) -> Variable:
         """For a tensor whose shape an in-place operator changed: the Variable as if that had been recorded."""
-        scope, op = self._maker(var)
+        scope, op = self._maker(self._unhooked(var))
         if not info.reshaped_by or op is None:
             return var
         made = Variable("", var.type)
@@ -158,6 +158,7 @@ class _Names:
 
     def operand(self, var: Variable) -> Operand:
         """The name as a constant, as a Variable where it differs between paths, or None where there is no history."""
+        var = self._unhooked(var)
         names = self._constants(var, set())
         if names is not None and len(names) <= 1:
             (name,) = names or (None,)
@@ -182,6 +183,11 @@ class _Names:
             rows.append((end, _AtEnd(end, block.yields[place or 0])))
         return JoinOutput(op, scope, _TEXT, rows).demand(self.session)
 
+    def _unhooked(self, var: Variable) -> Variable:
+        """A hook of a tensor makes no node."""
+        hooked = self.session.graph.hooked.get(var)
+        return var if hooked is None else hooked.source
+
     def is_own(self, var: Variable) -> bool:
         """Whether a Variable is an input or parameter: the caller's tensor, which has its own history."""
         scope, op = self._maker(var)
@@ -193,6 +199,7 @@ class _Names:
         if not isinstance(var, Variable) or var in seen:
             return set()
         seen.add(var)
+        var = self._unhooked(var)
         scope, op = self._maker(var)
         if op is None:
             if scope.kind == "main":

@@ -5,6 +5,7 @@ The recorder sees ATen calls alone, and ``.tolist()``, ``.numpy()`` and most que
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -55,9 +56,11 @@ _REFUSED = {
     "save": "writes a file",
     "load": "reads a file",
 }
+HOOKS: dict[str, Callable[[Session, Any, Any], Any]] = {}
+"""What registers hooks in converted code, by the names of torch's methods."""
 _HINTS = {
-    "register_hook": "Register the hook outside, or on a module.",
-    "register_post_accumulate_grad_hook": "Register the hook outside.",
+    "register_hook": "Register hooks of single tensors, with tensor.register_hook() in converted code, or outside.",
+    "register_post_accumulate_grad_hook": "Register the hook in converted code, or outside.",
     "__deepcopy__": "Use .clone() instead.",
 }
 
@@ -178,6 +181,10 @@ class Interceptor(torch_internals.TorchFunctionMode):
             return theirs(backward.of_tensor, *args, **kwargs)
         if name == "retain_grad":
             return theirs(leaf_gradients.retain, session, *args, **kwargs)
+        if name in HOOKS and session.code.functions and not session.code.unconverted:  # a decorator
+            made = HOOKS[name](session, args, kwargs)
+            if made is not NotImplemented:
+                return made
         if name == "requires_grad_":
             return theirs(gradients.requires_grad_, session, *args, **kwargs)
         if name == "is_inference" and session.knows(args[0]):
@@ -387,4 +394,4 @@ class Interceptor(torch_internals.TorchFunctionMode):
         return theirs(func, *args)
 
 
-__all__ = ["OF_DTYPES", "Interceptor"]
+__all__ = ["HOOKS", "OF_DTYPES", "Interceptor"]

@@ -10,16 +10,18 @@ guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime import torch_internals
+from runtime.ir import Location, Operand, Variable
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import aliases, hung
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.recording.gradient_paths import reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.values.choices import spread
@@ -44,6 +46,21 @@ class Retaining:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.retains_grad: Any = False
+
+
+class LeafHook:
+    """A hook that the function put on a leaf; ``after``: it is called when the gradient is in ``.grad``."""
+
+    def __init__(self, tensor: torch.Tensor, hook: Any, after: bool, where: Location | None) -> None:
+        self.tensor, self.hook, self.after, self.where = tensor, hook, after, where
+
+
+class LeafHooks:
+    """What stands for a leaf on which the function puts hooks; ``hooks``: those that are there now."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.hooks: Any = ()
 
 
 class _Place:
@@ -166,7 +183,7 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
             return
         more = _through(session, first, more)
         if before is None:
-            place.placed = _in_layout(session, tensor, more)
+            place.placed = _in_layout(session, tensor, more, copied=bool(first))
             _store(session, place, place.placed)
         else:
             before.add_(more)
@@ -219,6 +236,86 @@ def register(call: Callable[..., Any]) -> None:
 
 
 def _hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
+    """The hooks of a leaf: those that the caller put on it, then those that the function did.
+
+    Raises:
+        TraceError: D2S213, which those are depends on the path.
+    """
+    first, last = _callers_hooks(session, tensor)
+    place = session.graph.hooks.get(id(tensor))
+    if place is None:
+        return first, last
+    if isinstance(place.hooks, Choice):
+        raise session.error("which hooks a tensor has depends on the path that was taken", code="D2S213",
+                            hint="Register the hook on every path, and let it decide what it does.")
+    return ([*first, *(one.hook for one in place.hooks if not one.after)],
+            [*last, *(one.hook for one in place.hooks if one.after)])
+
+
+def has_hooks(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether a leaf has hooks."""
+    return any(_hooks(session, session.itself(tensor)))
+
+
+def add_hook(session: Session, tensor: torch.Tensor, hook: Any, after: bool) -> LeafHook:
+    """Put a hook on a leaf; ``after``: one that is called when the gradient is in ``.grad``.
+
+    Raises:
+        TraceError: D2S245, the leaf is another tensor on some path.
+    """
+    tensor = session.itself(tensor)
+    if torch_internals.is_fake(tensor):
+        _require_sole(session, tensor)
+    else:
+        session.inputs.lift(tensor)
+    made = LeafHook(tensor, hook, after, session.location())
+    place = session.graph.hooks.get(id(tensor))
+    if place is None:
+        place = session.graph.hooks[id(tensor)] = LeafHooks(tensor)
+        session.objects.externals[id(place)] = (place, None)
+    _set_hooks(session, place, lambda hooks: (*hooks, made))
+    return made
+
+
+def remove_hook(session: Session, hook: LeafHook) -> None:
+    """Take a hook off a leaf, if it is there."""
+    place = session.graph.hooks[id(hook.tensor)]
+    _set_hooks(session, place, lambda hooks: tuple(one for one in hooks if one is not hook))
+
+
+def _set_hooks(session: Session, place: LeafHooks, change: Callable[[Any], Any]) -> None:
+    if isinstance(place.hooks, Choice):
+        raise session.error("which hooks a tensor has depends on the path that was taken", code="D2S213",
+                            hint="Register and remove the hook on every path.")
+    session.journal.note_attribute(place, "hooks")
+    place.hooks = change(place.hooks)
+
+
+def require_no_hooks(session: Session, results: Collection[Operand]) -> None:
+    """Refuse hooks on leaves that are there at the end of the function: the next call would add others. One that only
+    the function knows may have some, if no gradient of the ``results`` comes to it.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    left = [place for place in session.graph.hooks.values() if isinstance(place.hooks, Choice) or place.hooks]
+    looks = session.looks.of
+    roots = [one for one in results if isinstance(one, Variable) and one in looks and looks[one].requires_grad]
+    for place in left:
+        tensor = place.tensor
+        inside = torch_internals.is_fake(tensor) and session.inputs.own_variable(tensor) is None
+        if inside and not (session.visible(session.info(tensor).storage.first) and session.read(tensor) in reached(
+                session, roots, [session.read(tensor)]).found):
+            continue
+        where = None if isinstance(place.hooks, Choice) else place.hooks[0].where
+        raise session.error(
+            "a hook that a converted function registered on a leaf is still there when it returns: "
+            + ("no gradient that is asked for outside would go through it" if inside else
+               "each call would add another one"), code="D2S213", location=where,
+            hint="Call remove() of its handle before the function returns, or register the hook once, outside.")
+
+
+def _callers_hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
     """The hooks that the caller put on a leaf; which they are is a guard."""
     if torch_internals.is_fake(tensor):
         found = hung.ask(session, tensor, "has hooks", torch_internals.gradient_hooks)
@@ -240,13 +337,15 @@ def _given_by(session: Session, result: Any, grad: torch.Tensor) -> torch.Tensor
     return grad if result is None else result
 
 
-def _in_layout(session: Session, tensor: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-    """A gradient as a leaf keeps it: laid out in memory as the leaf."""
+def _in_layout(session: Session, tensor: torch.Tensor, grad: torch.Tensor, copied: bool) -> torch.Tensor:
+    """A gradient as a leaf keeps it: laid out in memory as the leaf. ``copied``: a hook may hold what it was given."""
     mine = session.fake(tensor)
     if not torch_internals.contiguity(mine)[0]:
         return torch.empty_like(mine).copy_(grad)
     type_ = session.type_of(mine)  # memory of its own: nobody else has the gradient any more, or it is copied
-    (var,) = session.emit("aten.contiguous.default", [session.read(grad)], types=[type_])
+    how: dict[str, Operand] = {"memory_format": torch.contiguous_format} if copied else {}
+    name = "aten.clone.default" if copied else "aten.contiguous.default"
+    (var,) = session.emit(name, [session.read(grad)], how, types=[type_])
     return session.fresh(session.clone_meta(mine, shape=mine.shape), var)
 
 
@@ -261,7 +360,7 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
                 RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     tensor = session.itself(tensor)
     if torch_internals.is_fake(tensor):
-        if _is_leaf(session, tensor):
+        if is_leaf(session, tensor):
             return
         hung.require_sole(session, tensor, hung.RETAINS, writes=True)
     elif tensor.is_leaf:
@@ -276,8 +375,10 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
     place.retains_grad = True
 
 
-def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
+def is_leaf(session: Session, tensor: torch.Tensor) -> bool:
     """Whether this is a leaf for certain: one of the caller's, or made inside."""
+    if not torch_internals.is_fake(tensor):
+        return tensor.is_leaf
     info = session.info(tensor)
     if info.steps or info.storage.in_graph:
         return False
@@ -311,7 +412,8 @@ def retained(session: Session) -> list[torch.Tensor]:
     One that was made in a branch or loop body before is reached by no name: what stands for it knows no ``.grad``.
     """
     found = [one.tensor for one in session.graph.retaining.values() if one.retains_grad is not False]
-    return [one for one in found if not torch_internals.is_fake(one) or session.visible(session.read(one))]
+    return [one for one in found if not torch_internals.is_fake(one) or (
+        session.visible(session.info(one).storage.value) and session.visible(session.read(one)))]
 
 
 def require_none(session: Session, tensor: torch.Tensor) -> None:
@@ -327,6 +429,7 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
 
 
 __all__ = [
-    "Gradient", "Retaining", "accumulate", "accumulate_where_asked", "hooked", "of", "read", "register", "require_none",
-    "retain", "retained", "retains", "write",
+    "Gradient", "LeafHook", "LeafHooks", "Retaining", "accumulate", "accumulate_where_asked", "add_hook", "has_hooks",
+    "hooked", "is_leaf", "of", "read", "register", "remove_hook", "require_no_hooks", "require_none", "retain",
+    "retained", "retains", "write",
 ]  # fmt: skip

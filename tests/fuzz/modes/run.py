@@ -43,6 +43,7 @@ from tests.fuzz.modes.raising import Raising
 from tests.fuzz.modes.recursion import Recursion
 from tests.fuzz.modes.rows import OverRows
 from tests.fuzz.modes.skeleton import Mode, judge
+from tests.fuzz.modes.tensor_hooks import TensorHooks
 from tests.fuzz.modes.unknown_sizes import UnknownSizes
 from tests.fuzz.modes.unpacking import Unpacking
 from tests.fuzz.reduce import reduce
@@ -73,6 +74,7 @@ MODES: dict[str, type[Mode]] = {
     "parts": Parts,
     "raising": Raising,
     "recursion": Recursion,
+    "tensor_hooks": TensorHooks,
     "unpacking": Unpacking,
     "unknown_sizes": UnknownSizes,
     "vmap": OverRows,

@@ -121,3 +121,35 @@ def test_views_that_leave_a_construct_keep_history_and_memory(construct, view, h
             assert (expected is None) == (given is None)
             if expected is not None:
                 torch.testing.assert_close(given, expected)
+
+
+def _writes_a_clone(x):
+    p, r = x * 0.5, x + 1
+    q = p / (r**2 + 1)
+    p = p.clone()
+    p[:1] = 0.3
+    leaf = r.detach().requires_grad_()
+    (leaf * 2).mean().backward()
+    return p.sum() + q.sum()
+
+
+def _writes_what_was_copied_to(x):
+    p = x * 0.5
+    q = p * p
+    other = torch.empty_like(p)
+    other.copy_(p)
+    other.mul_(2)
+    leaf = x.detach().requires_grad_()
+    (leaf * 2).mean().backward()
+    return other.sum() + q.sum()
+
+
+@pytest.mark.parametrize("function", [_writes_a_clone, _writes_what_was_copied_to])
+def test_a_write_to_a_copy_is_none_to_what_was_copied(function):
+    """Not where a gradient is written out, either: what the copy was made of is kept for the gradient outside."""
+    found = []
+    for one in (function, to_static(function)):
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        one(x).backward()
+        found.append(x.grad)
+    assert torch.equal(*found)

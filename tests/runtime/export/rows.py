@@ -272,7 +272,13 @@ class _Twice(torch.autograd.Function):
 
 @row("gradient of one's own")
 def custom(x):
-    return _Twice.apply(x) + 1
+    y, n = _Twice.apply(x) + 1, 0
+    while n < 3 and y.sum() < 10:
+        y = _Twice.apply(y) + x
+        n += 1
+    if y.sum() > 0:
+        y = _Twice.apply(_Twice.apply(y))
+    return y + 1
 
 
 @row("function that calls itself")

@@ -24,6 +24,11 @@ KEPT = info()
 CHANGES: dict[str, Any] = {
     "gradients": lambda graph: graph.gradients.update({1: "a"}),
     "retaining": lambda graph: graph.retaining.update({1: "a"}),
+    "hooks": lambda graph: graph.hooks.update({1: "a"}),
+    "hooked": lambda graph: graph.hooked.update({KEPT.storage.value: "a"}),
+    "hook_records": lambda graph: graph.hook_records.update({"an Operator": "a"}),
+    "hook_functions": lambda graph: graph.hook_functions.update({"hook 0": "a"}),
+    "hooks_heard": lambda graph: graph.hooks_heard.add("an Operator"),
     "used_up": lambda graph: setattr(graph, "used_up", (UsedUp(frozenset(), None, ALWAYS, {}),)),
     "leaf_changes": lambda graph: graph.leaf_changes.update({1: "a"}),
     "path_start": lambda graph: setattr(graph, "path_start", 7),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import dy2static
 from runtime.errors import TraceError
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording import leaf_gradients
@@ -122,7 +123,7 @@ def test_hooks_are_called_with_the_gradient(session: Session, made: Any, recorde
     parameter.register_hook(lambda g: seen.append(g))
     parameter.register_post_accumulate_grad_hook(lambda p: seen.append(p))
     made(lambda: leaf_gradients.accumulate(session, parameter, torch.ones(3)))
-    assert recorded() == ["aten.ones.default", "aten.mul.Tensor", "aten.contiguous.default"]
+    assert recorded() == ["aten.ones.default", "aten.mul.Tensor", "aten.clone.default"]
     assert seen[0].shape == (3,) and seen[1] is parameter
     assert any("the hooks of" in guard.description for guard in session.guards.freeze())
 
@@ -218,3 +219,23 @@ def test_a_hook_that_decides_by_the_path(session: Session, number: Any, made: An
     with pytest.raises(TraceError, match="a hook gives another gradient on some paths only") as found:
         made(lambda: leaf_gradients.accumulate(session, parameter, torch.ones(3)))
     assert found.value.code == "D2S213"
+
+
+def test_what_a_closed_branch_retained_is_asked_for_no_more() -> None:
+    """A later ``backward()`` does not look for it: it read the tensor, which is not visible any more."""
+    def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(())
+        if x.sum() > 0:
+            h = x * w
+            h.retain_grad()
+            h.sin().sum().backward()
+            total = h.grad.sum()  # type: ignore[union-attr]
+        (w * 2).sum().backward()
+        return total
+
+    for sign in (1.0, -1.0):
+        found = []
+        for one in (f, dy2static.to_static(f)):
+            w = torch.ones(3, requires_grad=True)
+            found.append((one(torch.ones(3) * sign, w), w.grad))
+        assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])
