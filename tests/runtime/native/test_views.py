@@ -120,7 +120,7 @@ def _shape(view: str, **tensors: torch.Tensor) -> torch.Size | None:
     return found.shape
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("how", [
     "reshape.default({}, [-1])", "reshape.default({}, [2, -1])", "reshape.default({}, [-1, 2])",
