@@ -22,9 +22,11 @@ _HEAD = r"""
 typedef int64_t i64;
 #ifdef __AVX512F__
 #define BYTES 64
+#define FLAT 4 /* vectors of a tile of up to four rows */
 #define MOST 12 /* rows of a tile: MOST * 2 vectors of sums, 2 of b and one number of a fit into the registers */
 #else
 #define BYTES 32
+#define FLAT 3
 #define MOST 6
 #endif
 #ifndef ALONE
@@ -68,8 +70,13 @@ ALWAYS void tile_x(const int R, const int W, i64 k, const NUM *a, i64 ra, i64 ca
     const NUM *b, i64 lb, NUM *c, i64 lc, int add) { tile_x(R, W, k, a, ra, ca, b, lb, c, lc, add); }
 TILES
 #undef TILE
+#define TILE(R) static __attribute__((noinline)) void tile_##R##_f_x(i64 k, const NUM *a, i64 ra, i64 ca, \
+    const NUM *b, i64 lb, NUM *c, i64 lc, int add) { tile_x(R, FLAT, k, a, ra, ca, b, lb, c, lc, add); }
+TILE(1) TILE(2) TILE(3) TILE(4)
+#undef TILE
 typedef void (*tile_of_x)(i64, const NUM *, i64, i64, const NUM *, i64, NUM *, i64, int);
 static const tile_of_x wide_x[] = {WIDE}, narrow_x[] = {NARROW};
+static const tile_of_x flat_x[] = {tile_1_f_x, tile_2_f_x, tile_3_f_x, tile_4_f_x};
 /* all rows of one or two vectors of columns, in tiles of nearly the same height */
 static void strip_x(const tile_of_x *tiles, i64 m, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb,
                     NUM *c, i64 lc, int add) {
@@ -174,10 +181,16 @@ void d2s_pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
 static void part_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
                    int add, int few) {
     i64 ra = ta ? 1 : la, ca = ta ? la : 1;
+    i64 begin = 0;
+    if (!tb && !few && (m <= 4 || k <= 8)) { /* little to gain from high tiles: b is read once, or hardly at all */
+        for (; begin + FLAT * L_x <= n; begin += FLAT * L_x)
+            for (i64 i = 0; i < m; i += 4)
+                flat_x[(m - i < 4 ? m - i : 4) - 1](k, a + i * ra, ra, ca, b + begin, lb, c + i * lc + begin, lc, add);
+    }
     if (few < 0) { packed_x(m, n, k, a, ra, ca, b, c, lc, add); return; }
     if (!tb && few == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
     if (few) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
-    for (i64 j = 0; j < n; j += PANEL_x)
+    for (i64 j = begin; j < n; j += PANEL_x)
         columns_x(tb, m, n - j < PANEL_x ? n - j : PANEL_x, k, a, ra, ca, tb ? b + j * lb : b + j, lb, c + j, lc, add);
 }
 typedef struct { int ta, tb, add, few; i64 m, n, k, la, lb, lc, step; const NUM *a, *b; NUM *c; } product_x;

@@ -67,10 +67,16 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:
         memory, uses = kept
+        panels = f"({a.ctype} *){memory}->data"
         with w.block(f"if (!{memory} && {m} > 1 && {k} * {n} <= {LARGEST} && {uses}++ >= 2)"):
-            w.line(f"if (!({memory} = d2s_new(c, {k} * {n} * {a.dtype.itemsize}))) goto bail;")
-            w.line(f"turn_{kind}({n}, {k}, p{right.n}, {right_step}, ({a.ctype} *){memory}->data);")
-        w.line(f"if ({memory}) {call(False, f'({a.ctype} *){memory}->data', n)}")
+            size = f"({m} > 4 ? d2s_panels_{kind}({n}, {k}) : (i64){k} * {n}) * {a.dtype.itemsize}"
+            w.line(f"if (!({memory} = d2s_new(c, {size}))) goto bail;")
+            w.line(f"if ({m} > 4) d2s_pack_{kind}(1, {n}, {k}, p{right.n}, {right_step}, {panels});")
+            w.line(f"else turn_{kind}({n}, {k}, p{right.n}, {right_step}, {panels});")
+            w.line(f"{uses} = {m} > 4 ? -1 : 3;")
+        w.line(f"if ({memory} && {uses} < 0) gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, "
+               f"{left_step}, {panels}, p{out.n}, {n}, {int(add)});")  # fmt: skip
+        w.line(f"else if ({memory}) {call(False, panels, n)}")
         w.line(f"else {call(True, f'p{right.n}', right_step)}")
     for t, copied in ((left, left_copy), (right, right_copy)):
         if copied and t not in (a, b):
@@ -84,9 +90,9 @@ def _is_whole(t: Tensor) -> bool:
 
 
 def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
-    """The memory for a transposed copy of a matrix that no iteration changes, and what counts its uses; else None.
+    """The memory for a copy of a matrix that no iteration changes, and what counts its uses; else None.
 
-    Rows that lie side by side need not be packed for each product. The copy is made in the third iteration.
+    The copy is made in the third iteration: panels, or for a few rows the matrix transposed.
     """
     whole = t.origin
     loop = None if whole is None or t.dtype not in FLOATS else low.unchanging(whole)
