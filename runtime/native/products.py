@@ -68,15 +68,19 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
     else:
         memory, uses = kept
         panels = f"({a.ctype} *){memory}->data"
+        few = "1" if low.alone else f"{m} <= 4"
         with w.block(f"if (!{memory} && {m} > 1 && {k} * {n} <= {LARGEST} && {uses}++ >= 2)"):
-            size = f"({m} > 4 ? d2s_panels_{kind}({n}, {k}) : (i64){k} * {n}) * {a.dtype.itemsize}"
-            w.line(f"if (!({memory} = d2s_new(c, {size}))) goto bail;")
-            w.line(f"if ({m} > 4) d2s_pack_{kind}(1, {n}, {k}, p{right.n}, {right_step}, {panels});")
-            w.line(f"else turn_{kind}({n}, {k}, p{right.n}, {right_step}, {panels});")
-            w.line(f"{uses} = {m} > 4 ? -1 : 3;")
-        w.line(f"if ({memory} && {uses} < 0) gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, "
-               f"{left_step}, {panels}, p{out.n}, {n}, {int(add)});")  # fmt: skip
-        w.line(f"else if ({memory}) {call(False, panels, n)}")
+            rows = f"(i64){k} * {n}"
+            count = rows if low.alone else f"({few} ? {rows} : d2s_panels_{kind}({n}, {k}))"
+            w.line(f"if (!({memory} = d2s_new(c, {count} * {a.dtype.itemsize}))) goto bail;")
+            w.line(f"if ({few}) turn_{kind}({n}, {k}, p{right.n}, {right_step}, {panels});")
+            if not low.alone:
+                w.line(f"else d2s_pack_{kind}(1, {n}, {k}, p{right.n}, {right_step}, {panels});")
+            w.line(f"{uses} = {few} ? 3 : -1;")
+        if not low.alone:
+            w.line(f"if ({memory} && {uses} < 0) gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, "
+                   f"{left_step}, {panels}, p{out.n}, {n}, {int(add)}); else")  # fmt: skip
+        w.line(f"if ({memory}) {call(False, panels, n)}")
         w.line(f"else {call(True, f'p{right.n}', right_step)}")
     for t, copied in ((left, left_copy), (right, right_copy)):
         if copied and t not in (a, b):

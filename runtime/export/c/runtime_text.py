@@ -342,6 +342,13 @@ static void d2s_say_float(ctx *c, double x) {
 }
 
 _TYPED = {
+    "fma": r"""
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+static inline T fma_@(T a, T b, T c) { return _Generic(a, float: fmaf, double: fma)(a, b, c); }
+#else
+static inline T fma_@(T a, T b, T c) { return a * b + c; } /* where fma() is a call */
+#endif
+""",
     "gemm": r"""
 /* c = a @ b, or c += a @ b; ta, tb: a, b are stored transposed; rows are la, lb, lc elements apart.
    Columns of b are taken 16 at a time, 128 rows deep, into memory that lies as it is read. */
@@ -353,7 +360,8 @@ static void tile_@(i64 k, i64 m, const T *a, i64 ra, i64 ca, const T *wide, T *o
             const T *row = wide + p * 16, x0 = a[p * ca], x1 = a[ra + p * ca], x2 = a[2 * ra + p * ca];
             const T x3 = a[3 * ra + p * ca];
             for (int q = 0; q < 16; q++) {
-                s0[q] += x0 * row[q]; s1[q] += x1 * row[q]; s2[q] += x2 * row[q]; s3[q] += x3 * row[q];
+                s0[q] = fma_@(x0, row[q], s0[q]); s1[q] = fma_@(x1, row[q], s1[q]);
+                s2[q] = fma_@(x2, row[q], s2[q]); s3[q] = fma_@(x3, row[q], s3[q]);
             }
         }
         for (int q = 0; q < 16; q++) { out[q] = s0[q]; out[16 + q] = s1[q]; out[32 + q] = s2[q]; out[48 + q] = s3[q]; }
@@ -364,7 +372,7 @@ static void tile_@(i64 k, i64 m, const T *a, i64 ra, i64 ca, const T *wide, T *o
         for (int q = 0; q < 16; q++) s[q] = out[r * 16 + q];
         for (i64 p = 0; p < k; p++) {
             const T x = a[r * ra + p * ca], *row = wide + p * 16;
-            for (int q = 0; q < 16; q++) s[q] += x * row[q];
+            for (int q = 0; q < 16; q++) s[q] = fma_@(x, row[q], s[q]);
         }
         for (int q = 0; q < 16; q++) out[r * 16 + q] = s[q];
     }
@@ -399,8 +407,16 @@ static void gemm_@(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, cons
         const i64 columns = n - j < 16 ? n - j : 16;
         for (i64 p = 0; p < k; p += 128) {
             const i64 depth = k - p < 128 ? k - p : 128;
-            for (i64 s = 0; s < depth; s++) for (i64 q = 0; q < 16; q++)
-                wide[s * 16 + q] = q < columns ? b[(p + s) * rb + (j + q) * cb] : 0;
+            if (columns == 16 && rb == 1)
+                for (i64 q = 0; q < 16; q++) {
+                    const T *from = b + (j + q) * cb + p;
+                    for (i64 s = 0; s < depth; s++) wide[s * 16 + q] = from[s];
+                }
+            else if (columns == 16 && cb == 1)
+                for (i64 s = 0; s < depth; s++) memcpy(wide + s * 16, b + (p + s) * rb + j, 16 * sizeof(T));
+            else
+                for (i64 s = 0; s < depth; s++) for (i64 q = 0; q < 16; q++)
+                    wide[s * 16 + q] = q < columns ? b[(p + s) * rb + (j + q) * cb] : 0;
             for (i64 i = 0; i < m; i += 4) {
                 const i64 rows = m - i < 4 ? m - i : 4;
                 for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < 16; q++)
