@@ -15,9 +15,14 @@ ROOT = Path(__file__).resolve().parents[3]
 _SCRIPT = """
 import sys
 import pytest
-from runtime.native import build
-build.EXTRA = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/runtime/native/test_conformance.py", *sys.argv[1:]]))
+
+class Sanitized:
+    def pytest_configure(self, config):
+        from runtime.native import build  # not before pytest has read its plugins
+        build.EXTRA = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
+
+options = ["-q", "-x", "-m", "slow", "-p", "no:cacheprovider", "tests/runtime/native/test_conformance.py", *sys.argv[1:]]
+sys.exit(pytest.main(options, plugins=[Sanitized()]))
 """
 
 
