@@ -21,8 +21,8 @@ class Sanitized:
         from runtime.native import build  # not before pytest has read its plugins
         build.EXTRA = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 
-options = ["-q", "-x", "-m", "slow", "-p", "no:cacheprovider", "tests/runtime/native/test_conformance.py", *sys.argv[1:]]
-sys.exit(pytest.main(options, plugins=[Sanitized()]))
+options = ["-q", "-x", "-m", "slow", "-p", "no:cacheprovider", *sys.argv[1:]]
+sys.exit(pytest.main(["tests/runtime/native/test_conformance.py", *options], plugins=[Sanitized()]))
 """
 
 
