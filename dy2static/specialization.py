@@ -26,6 +26,7 @@ from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import faults
 from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.inside import leads_to, shows_containers
@@ -182,10 +183,11 @@ class Specialization:
             return False
         self._held += 1
         if self._held in GENERATED_AT:
-            writer = CheckWriter(())
-            for guard in self.traced.guards:
-                writer.guard(guard)
-            self._generated = writer.finish()
+            with faults.guarded():
+                writer = CheckWriter(())
+                for guard in self.traced.guards:
+                    writer.guard(guard)
+                self._generated = writer.finish()
         return True
 
     def mismatch(self, arguments: Arguments) -> str | None:

@@ -50,7 +50,8 @@ def emit(low: Lowering, op: Operator) -> None:
     if mask is not None:
         _fits(low, mask, (*batch, rows, columns))
         low.memory(mask)
-    by_kernel = k.dims[:2] == v.dims[:2] == q.dims[:2] and _has_kernel(low, q, k, v, mask)
+    alike = all(len({size == 1 for size in sizes}) == 1 for sizes in zip(q.dims[:2], k.dims[:2], v.dims[:2]))
+    by_kernel = alike and _has_kernel(low, q, k, v, mask)
     scale = f"({q.ctype}){_scale(low, call['scale'], depth)}"
     low.flush()
     q, k, v = laid = [_with_rows(low, one) for one in given]

@@ -37,7 +37,7 @@ def write_nest(low: Lowering, nest: Nest) -> None:
     outer = sum(1 for span in spans if span.last < len(nest.dims) - nest.tail)
     depth = w.indent
     parts: dict[int, list[str]] = {n: [] for n in operands}
-    parallel = _parallel(low, nest) if outer else ""
+    parallel = shared(w.product(nest.dims)) if outer else ""
     with w.block(""):
         for level, span in enumerate(spans):
             if level == outer:
@@ -73,11 +73,6 @@ def write_nest(low: Lowering, nest: Nest) -> None:
     assert w.indent == depth
     for t in nest.releases:
         low.release(t)
-
-
-def _parallel(low: Lowering, nest: Nest) -> str:
-    """The clause that says when threads share the outermost loop; nothing if never."""
-    return shared(low.w.product(nest.dims))
 
 
 def _begin(low: Lowering, nest: Nest) -> None:

@@ -16,8 +16,8 @@ from runtime.ops import aten
 
 def _draw(low: Lowering, like: Operand, p: Operand) -> Tensor:
     """Ones with probability ``p``, else zeros, of the sizes and dtype of another tensor."""
-    if not isinstance(like, Variable):
-        raise Unsupported("no tensor")
+    if not isinstance(like, Variable) or low.alone:
+        raise Unsupported("nobody draws")
     out = Variable("noise", like.type)
     op = Operator("aten.bernoulli.p", (like, p), outputs=(out,))
     calls.emit(low, op)
@@ -49,24 +49,27 @@ def emit_dropout(low: Lowering, op: Operator) -> None:
     low.release(noise)
 
 
-def is_draw(op: Operator) -> bool:
-    """Whether an ``update`` does nothing but fill one tensor with random zeros and ones."""
+def drawn(op: Operator) -> Operand:
+    """The probability of ones, where an ``update`` does nothing but fill one tensor with random zeros and ones; else
+    None."""
     (block,) = op.blocks
     if len(block.ops) != 1 or block.ops[0].name != "aten.bernoulli_.float" or len(op.args) != 1:
-        return False
+        return None
     inner = block.ops[0]
+    call = aten.arguments(aten.resolve(inner.name), inner.args, inner.kwargs)
     known = {*block.args, *inner.outputs}
-    return (len(inner.args) == 2 and inner.args[0] is block.args[0] and not inner.kwargs
-            and all(one in known for one in block.yields) and not isinstance(inner.args[1], Variable))  # fmt: skip
+    plain = call["self"] is block.args[0] and call["generator"] is None and all(one in known for one in block.yields)
+    return call["p"] if plain and type(call["p"]) is float else None
 
 
-def emit_draw(low: Lowering, op: Operator) -> None:
+def emit_draw(low: Lowering, op: Operator, p: Operand) -> None:
     """Such an ``update``: what was there is not looked at."""
     (block,) = op.blocks
     base = op.args[0]
     if low.tensor(base).dtype not in FLOATS:
         raise Unsupported("this dtype")
-    made = _draw(low, base, block.ops[0].args[1])
+    made = _draw(low, base, p)
+    low.in_c[id(block.ops[0])] = block.ops[0].name
     unread = set(low.live.unread[id(op)])
     read = [out for out in op.outputs if out not in unread]
     low.drop(low.live.dying[id(op)])
@@ -77,4 +80,4 @@ def emit_draw(low: Lowering, op: Operator) -> None:
         low.release(made)
 
 
-__all__ = ["emit_draw", "emit_dropout", "is_draw"]
+__all__ = ["drawn", "emit_draw", "emit_dropout"]

@@ -462,7 +462,7 @@ def emit_threshold_backward(low: Lowering, op: Operator) -> None:
         lambda nest: f"({nest.load(low, x)} <= {element(low, nest, limit, x.dtype)} ? 0 : {nest.load(low, g)})"))
 
 
-_AS_IT_IS = (None, False, torch.device("cpu"), torch.strided, torch.preserve_format)
+_AS_IT_IS = (None, False, torch.strided, torch.preserve_format)
 
 
 def emit_to(low: Lowering, op: Operator) -> None:
@@ -470,8 +470,9 @@ def emit_to(low: Lowering, op: Operator) -> None:
     x = low.tensor(op.args[0])
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
     dtype = low.tensor(call["other"]).dtype if "other" in call else call.get("dtype")
-    told = any(call.get(name) not in _AS_IT_IS
-               for name in ("device", "layout", "pin_memory", "non_blocking", "copy", "memory_format"))  # fmt: skip
+    told = call.get("device") not in (None, low.target.device) or any(
+        call.get(name) not in _AS_IT_IS
+        for name in ("layout", "pin_memory", "non_blocking", "copy", "memory_format"))  # fmt: skip
     dtype = x.dtype if dtype is None else dtype
     if told or dtype not in CTYPES:
         raise Unsupported("this conversion")

@@ -125,6 +125,7 @@ _WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwis
 _MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
          views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
          views.emit_expand, views.emit_view, views.emit_flatten, views.emit_alias,
-         views.emit_contiguous, array.emit_stack, array.emit_cat)  # fmt: skip
+         views.emit_contiguous, array.emit_stack, array.emit_cat, noise.emit_dropout, padding.emit,
+         padding.emit_repeat)  # fmt: skip
 OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in OVERLOADS[rule]}
 OF_HALVES |= {f"aten.{name}" for name in OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}

@@ -20,8 +20,9 @@ from runtime.ops.update import is_unnoticed
 def emit(low: Lowering, op: Operator) -> None:
     """The bases, then the Block's writes."""
     (block,) = op.blocks
-    if noise.is_draw(op) and not low.alone:
-        noise.emit_draw(low, op)
+    p = None if low.alone else noise.drawn(op)
+    if p is not None:
+        noise.emit_draw(low, op, p)
         return
     if is_unnoticed(op) or any(inner.blocks for inner in block.ops):
         raise Unsupported("a write that nobody notices")
@@ -52,6 +53,7 @@ def emit(low: Lowering, op: Operator) -> None:
     for inner in block.ops:
         if _writes(inner):
             low.rules["write"](low, inner)
+            low.in_c[id(inner)] = inner.name
             low.drop([*live.dying[id(inner)], *live.unread[id(inner)]])
         else:
             low.operator(inner)

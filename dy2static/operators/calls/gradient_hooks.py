@@ -76,11 +76,9 @@ def register_post_accumulate_grad_hook(session: Session, args: tuple[Any, ...], 
 
 
 def _register(session: Session, tensor: Any, hook: Any) -> Any:
-    if not isinstance(tensor, torch.Tensor) or _is_transforms(session, tensor):
+    if not _may_have_hooks(session, tensor):
         return NotImplemented
     tensor = session.itself(tensor)
-    raise_where(session, unneeded([session.info(tensor)]),
-                RuntimeError("cannot register a hook on a tensor that doesn't require gradient"))
     if leaf_gradients.is_leaf(session, tensor):
         return _made(session, leaf_gradients.add_hook(session, tensor, hook, after=False))
     hooked_tensors.require_hookable(session, tensor)
@@ -90,11 +88,9 @@ def _register(session: Session, tensor: Any, hook: Any) -> Any:
 
 
 def _register_after(session: Session, tensor: Any, hook: Any) -> Any:
-    if not isinstance(tensor, torch.Tensor) or _is_transforms(session, tensor):
+    if not _may_have_hooks(session, tensor):
         return NotImplemented
     tensor = session.itself(tensor)
-    raise_where(session, unneeded([session.info(tensor)]),
-                RuntimeError("cannot register a hook on a tensor that doesn't require gradient"))
     if not leaf_gradients.is_leaf(session, tensor):
         theirs(_refuse_non_leaf)
     return _made(session, leaf_gradients.add_hook(session, tensor, hook, after=True))
@@ -105,8 +101,16 @@ def _refuse_non_leaf() -> NoReturn:
     raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
 
 
-def _is_transforms(session: Session, tensor: torch.Tensor) -> bool:
-    return bool(session.code.transforms) and transforms.is_under(session, (tensor,), {})
+def _may_have_hooks(session: Session, tensor: Any) -> bool:
+    """Whether it is a tensor of the trace's own, which is what hooks are for; where it needs no gradient, torch's error
+    is raised."""
+    if not isinstance(tensor, torch.Tensor):
+        return False
+    if session.code.transforms and transforms.is_under(session, (tensor,), {}):
+        return False
+    raise_where(session, unneeded([session.info(session.itself(tensor))]),
+                RuntimeError("cannot register a hook on a tensor that doesn't require gradient"))
+    return True
 
 
 def _made(session: Session, hook: Operator | leaf_gradients.LeafHook) -> Handle:

@@ -54,6 +54,8 @@ class CheckWriter:
         """What expressions are known to give: this very object."""
         self._absent: dict[type, dict[str, None]] = {}
         """Classes, and the names that they have nothing under themselves."""
+        self._spaces: dict[type, Any] = {}
+        """The attributes of classes."""
         self._apart: dict[int, str] = {}
         """Locals, by tensor, that have to be different tensors."""
         self.given: list[str] = []
@@ -175,8 +177,8 @@ class CheckWriter:
         self._apart.setdefault(id(tensor), local)
 
     def namespace(self, cls: type) -> str:
-        """A local name for a class's own attributes."""
-        return self.local(f"{self.bind(cls)}.__dict__")
+        """The name of a class's own attributes, a live view that is looked up once: its metaclass is not asked."""
+        return self.bind(self._spaces.setdefault(cls, cls.__dict__))
 
     def absent(self, cls: type, name: str) -> None:
         """A class itself has nothing under a name."""
@@ -199,7 +201,7 @@ class CheckWriter:
             self.require(f"{space}.keys().isdisjoint({tuple(names)!r})")
         plainly = [f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})"
                    for cls, names in self._lacking.items()]  # fmt: skip
-        plainly += [f"{self.bind(cls)}.__dict__.keys().isdisjoint({tuple(names)!r})"
+        plainly += [f"{self.namespace(cls)}.keys().isdisjoint({tuple(names)!r})"
                     for cls, names in self._absent.items()]  # fmt: skip
         self._lines[:0] = [f"if not ({one}): return None" for one in plainly]  # before the first attribute is read
         for condition in last:

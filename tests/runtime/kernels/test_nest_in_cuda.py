@@ -247,3 +247,18 @@ def test_what_is_not_read_is_not_stored(host: Host) -> None:
                                                                          "return %r2 as $0")  # fmt: skip
     made = agree(text, [torch.randn(40)], rounding=1e-6, kernels=1)
     assert made.cuda_source().count("] = e") == 1
+
+
+@pytest.mark.parametrize("conversion", ["to.device(%a, device(\"cpu\"), torch.float64)",
+                                        "to.dtype_layout(%a, dtype=torch.float64, device=device(\"cpu\"))",
+                                        "_to_copy.default(%a, dtype=torch.float64, device=device(\"cpu\"))"])
+def test_a_device_that_is_named_is_pytorchs(host: Host, conversion: str) -> None:
+    """It may be another one: only conversions that name none are kernels."""
+    text = f"""program "f" {{
+      input %x : f32[n] = "x"
+      %a : f32[n] = aten.neg.default(%x)
+      %b : f64[n] = aten.{conversion}
+      %c : f64[n] = aten.to.dtype(%a, torch.float64)
+      return %b, %c as ($0, $1)
+    }}"""
+    agree(text, randoms(torch.float32, (5,)), in_kernels=2)
