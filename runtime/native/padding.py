@@ -19,11 +19,17 @@ def emit(low: Lowering, op: Operator) -> None:
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
     t = low.tensor(op.args[0])
     pads = call["pad"]
-    if call.get("mode", "constant") != "constant" or not isinstance(pads, (list, tuple)) or len(pads) % 2 or (
-            not t.straight):  # fmt: skip
+    if call.get("mode", "constant") != "constant" or not isinstance(pads, (list, tuple)) or len(pads) % 2:
         raise Unsupported("this padding")
+    if t.rank > 3 and not t.straight:
+        raise Unsupported("a result that may have its channels last")
     w = low.w
     sizes = [low.size(one) for one in pads]
+    unknown = [one for one in sizes if not isinstance(one, int)]
+    if not t.straight and not any(one for one in sizes if isinstance(one, int)):  # by nothing: it lies as it did
+        if not unknown or low.alone:
+            raise Unsupported("a layout")
+        w.bail(f"!({' || '.join(unknown)})")
     dims, starts = list(t.dims), list[Expr]([0] * t.rank)
     for index, (before, after) in enumerate(zip(sizes[::2], sizes[1::2])):
         for one in (before, after):

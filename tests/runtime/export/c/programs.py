@@ -568,6 +568,20 @@ def by_name_again(x, v, w, i):
     )  # fmt: skip
 
 
+@sample(f32(None, 3), i64(2, 3), calls=[(rand(4, 3), torch.ones(2, 3, dtype=torch.int64)), (rand(1, 3), torch.zeros(
+    2, 3, dtype=torch.int64)), (rand(7, 3), torch.full((2, 3), -4))])  # fmt: skip
+def laid_otherwise(x, i):
+    t = x.t()
+    return (
+        F.pad(x, (1, 2)), F.pad(x, (0, 1, 2, 0), value=1.5), F.pad(i, (0, 0, 1, 1), value=7), F.pad(t, (2, 0)),
+        x.repeat_interleave(2, 1), t.repeat_interleave(3, 0), x.T, x.mT, x.swapaxes(0, 1) + 1, x.swapdims(0, 1),
+        x[::2], t[:, 1::3], torch.stack([t, t * 2], 1), torch.stack([x, x], -1), torch.cat([torch.empty(0), x]),
+        x.split([1, 2], 1), torch.flatten(t), t.reshape(-1), t.reshape(1, 3, -1), i.type_as(x), i.to(x), x.type_as(x),
+        torch.max(x, x * 2), torch.min(i, i + 1), F.layer_norm(t[:, :1], (1,)), t.softmax(0), F.dropout(x, 0.3, False),
+        torch.addmm(x[0], x, t @ x, beta=2.0, alpha=0.5), torch.arange(x.shape[0]), torch.arange(2, 2 + x.shape[0], 3),
+    )
+
+
 @sample(f32(None, 3), i64(2), calls=[(rand(4, 3), torch.tensor([0, 3])), (rand(4, 3), torch.tensor([1, 4])),
                                      (rand(4, 3), torch.tensor([-1, -1]))])  # fmt: skip
 def written_by_index(x, i):
