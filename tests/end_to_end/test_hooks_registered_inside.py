@@ -1484,3 +1484,39 @@ def test_as_people_write_it(use: Callable[[Convert], Any]) -> None:
         torch.manual_seed(0)
         found.append(use(convert))
     Comparison(tolerance=1e-6).compare(found[1], found[0], use.__name__)
+
+
+HELD = {"k": 1.5}
+
+
+class Looking(nn.Module):
+    """Its hooks look things up when backward calls them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = 2.0
+        self.factor = torch.tensor(3.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = x * 2
+        h.register_hook(lambda grad: grad * self.scale * self.factor * HELD["k"])
+        return h * 1.0 if x.sum() > 0 else h - 1
+
+
+@pytest.mark.xfail(strict=True, reason="a Program's backward has what the hook looked up at the call")
+@pytest.mark.parametrize("change", ["scale", "factor", "item"])
+def test_what_a_hook_looks_up_changes_before_backward(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for module in (Looking(), dy2static.to_static(Looking())):
+        monkeypatch.setitem(HELD, "k", 1.5)
+        x = torch.ones(3, requires_grad=True)
+        y = module(x)
+        if change == "scale":
+            module.scale = 5.0
+        elif change == "factor":
+            module.factor = torch.tensor(7.0)
+        else:
+            HELD["k"] = 4.0
+        (gradient,) = torch.autograd.grad(y.sum(), [x])
+        found.append(gradient)
+    assert torch.equal(*found)
