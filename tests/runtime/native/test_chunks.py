@@ -126,7 +126,7 @@ def test_scans(form: str, attrs: str) -> None:
 ])  # fmt: skip
 def test_one_by_one(text: str) -> None:
     lengths = [pair for pair in LENGTHS if pair != (30, 31) and pair != (3, 4)]
-    made = agree(text, *calls(*lengths), rounding=1e-5, in_c=9 if "mul_" in text else None)
+    made = agree(text, *calls(*lengths), rounding=1e-5)
     assert not ahead(made)
 
 
