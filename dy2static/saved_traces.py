@@ -220,7 +220,7 @@ class _Example:
         raising = not self._gradients or any(needs.values())
 
         def attempt(needing: frozenset[str], layouts: frozenset[str]) -> tuple[Traced, Ahead]:
-            ahead = Ahead(needing, layouts, raising, decidable=_DECIDED - len(needs))
+            ahead = Ahead(needing, layouts, raising, in_file=True, decidable=_DECIDED - len(needs))
             return self._calls.function.trace(self._arguments, self.open_sizes, ahead), ahead
 
         try:

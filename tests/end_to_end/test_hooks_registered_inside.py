@@ -1487,36 +1487,76 @@ def test_as_people_write_it(use: Callable[[Convert], Any]) -> None:
 
 
 HELD = {"k": 1.5}
+RATE = 2.0
+
+
+def rated(grad: torch.Tensor) -> torch.Tensor:
+    return grad * RATE
 
 
 class Looking(nn.Module):
     """Its hooks look things up when backward calls them."""
 
-    def __init__(self) -> None:
+    def __init__(self, how: str) -> None:
         super().__init__()
+        self.how = how
         self.scale = 2.0
         self.factor = torch.tensor(3.0)
 
+    def scaled(self, grad: torch.Tensor) -> torch.Tensor:
+        return grad * self.scale
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         h = x * 2
-        h.register_hook(lambda grad: grad * self.scale * self.factor * HELD["k"])
+        if self.how == "attribute":
+            h.register_hook(lambda grad: grad * self.scale)
+        elif self.how == "tensor":
+            h.register_hook(lambda grad: grad * self.factor)
+        elif self.how == "item":
+            h.register_hook(lambda grad: grad * HELD["k"])
+        elif self.how == "global":
+            h.register_hook(rated)
+        elif self.how == "method":
+            h.register_hook(self.scaled)
+        elif self.how == "partial":
+            h.register_hook(functools.partial(Looking.scaled, self))
+        else:
+            h.register_hook(lambda grad, scale=self.scale: grad * scale)
         return h * 1.0 if x.sum() > 0 else h - 1
 
 
-@pytest.mark.xfail(strict=True, reason="a Program's backward has what the hook looked up at the call")
-@pytest.mark.parametrize("change", ["scale", "factor", "item"])
-def test_what_a_hook_looks_up_changes_before_backward(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for module in (Looking(), dy2static.to_static(Looking())):
-        monkeypatch.setitem(HELD, "k", 1.5)
-        x = torch.ones(3, requires_grad=True)
-        y = module(x)
-        if change == "scale":
-            module.scale = 5.0
-        elif change == "factor":
-            module.factor = torch.tensor(7.0)
-        else:
-            HELD["k"] = 4.0
-        (gradient,) = torch.autograd.grad(y.sum(), [x])
-        found.append(gradient)
-    assert torch.equal(*found)
+def _looked_up(module: Any, x: torch.Tensor, change: bool, monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
+    monkeypatch.setitem(HELD, "k", 1.5)
+    monkeypatch.setitem(globals(), "RATE", 2.0)
+    module.scale, module.factor = 2.0, torch.tensor(3.0)
+    given = x.clone().requires_grad_()
+    y = module(given)
+    if change:
+        monkeypatch.setitem(HELD, "k", 4.0)
+        monkeypatch.setitem(globals(), "RATE", 5.0)
+        module.scale, module.factor = 6.0, torch.tensor(7.0)
+    (gradient,) = torch.autograd.grad(y.sum(), [given])
+    return gradient
+
+
+@pytest.mark.parametrize("how", ["attribute", "tensor", "item", "global", "method", "partial", "default"])
+def test_what_a_hook_looks_up_changes_before_backward(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is called by backward itself; a value that it was given as a default is what it was."""
+    module, static = Looking(how), dy2static.to_static(Looking(how))
+    for change in (False, True, False, True):
+        for x in (torch.ones(3), -torch.ones(3)):
+            found = [_looked_up(one, x, change, monkeypatch) for one in (module, static)]
+            assert torch.equal(*found), (change, x)
+
+
+@pytest.mark.parametrize("how", ["attribute", "tensor", "item", "global", "method"])
+def test_what_a_hook_looks_up_is_in_a_file_what_it_was(how: str, tmp_path: Path) -> None:
+    module = Looking(how)
+    dy2static.save(module, tmp_path / "model", [dy2static.InputSpec([None], "float32", "x")])
+    loaded = dy2static.load(tmp_path / "model")
+    for x in (torch.ones(3), -torch.ones(3)):
+        found = []
+        for one in (module, loaded):
+            given = x.clone().requires_grad_()
+            found.append(torch.autograd.grad(one(given).sum(), [given])[0])
+        assert torch.equal(*found)

@@ -19,6 +19,7 @@ import torch
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import is_external, memo
+from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import NO_NAMES, Session, spread
 from runtime.errors import Dy2StaticError
 from runtime.ir import Operator, Variable
@@ -145,10 +146,51 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
         with torch.no_grad():
             spread(session, grad, lambda one: None if one is None else call(hook, one))
 
+    looks_up = _looks_up(session, hook)
     session.graph.hook_records[op] = HookRecord(
-        tensor, var, traced.changes, op.location, verify, called, traced.lists,
-        _lasting(session, hook) if traced.changes else None)
+        tensor, var, traced.changes, looks_up, op.location, verify, called, traced.lists,
+        _lasting(session, hook) if traced.changes or looks_up else None)
     return op
+
+
+def _looks_up(session: Session, hook: Any) -> bool:
+    """Whether a hook may find something else by the time backward calls it: in an object, a global, or a variable of
+    code around the converted function."""
+    todo, seen = [hook], set[int]()
+    while todo:
+        value = todo.pop()
+        if structure.is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, type, types.ModuleType)):
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.FunctionType):
+            outside = id(value) not in memo(session).created
+            held = [*contents.cells_of(value), *_globals_of(value)] if outside else _globals_of(value)
+            if any(structure.is_plain(one) or isinstance(one, torch.Tensor) for one in held):
+                return True
+            todo += [*contents.cells_of(value), *_globals_of(value), *(value.__defaults__ or ()),
+                     *(value.__kwdefaults__ or {}).values()]  # fmt: skip
+        elif isinstance(value, types.MethodType):
+            todo += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            todo += [value.func, *value.args, *value.keywords.values()]
+        elif type(value) is tuple:
+            todo += value
+        elif not isinstance(value, types.BuiltinFunctionType) or not (
+                value.__self__ is None or isinstance(value.__self__, types.ModuleType)):  # fmt: skip
+            return True
+    return False
+
+
+def _globals_of(function: types.FunctionType) -> list[Any]:
+    """What the code of a function, and of those in it, finds among its globals; not what a library has there."""
+    if is_librarys(str(function.__module__)):
+        return []
+    names, todo = set[str](), [function.__code__]
+    while todo:
+        code = todo.pop()
+        names.update(code.co_names)
+        todo += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return [function.__globals__[name] for name in names if name in function.__globals__]
 
 
 def _lasting(session: Session, hook: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:

@@ -33,6 +33,8 @@ class Ahead:
     """Inputs that lie in memory in another way in each call."""
     raising: bool = False
     """Whether a Program is of use that raises in every call."""
+    in_file: bool = False
+    """Whether the Program is for a file, which has no Python to ask."""
     decidable: int = 0
     """Of how many inputs the trace may ask to be told whether they need a gradient (``Undecided``)."""
 

@@ -41,6 +41,8 @@ class HookRecord:
     """What that held: it is behind the hook."""
     changes: str
     """What it changes, for errors; empty if it only computes."""
+    looks_up: bool
+    """Whether it may find something else by the time backward calls it."""
     where: Location | None
     verify: Callable[[Operator], None]
     """Raises if the hook would compute something else by now."""
@@ -163,7 +165,7 @@ def _note(order: list[Variable], var: Variable, grad: torch.Tensor) -> None:
 
 def require_settled(session: Session, results: Iterable[Operand]) -> None:
     """At the end of the function: hooks that a gradient of its results goes through only compute, and would compute the
-    same; one that changes what is older than the trace is called by each backward itself.
+    same; one that changes what is older than the trace, or looks something up, is called by each backward itself.
 
     Raises:
         TraceError: D2S275, D2S213.
@@ -176,7 +178,8 @@ def require_settled(session: Session, results: Iterable[Operand]) -> None:
     for op, record in session.graph.hook_records.items():
         if op not in through or any(op in used.ops and used.when.always for used in session.graph.used_up):
             continue
-        if record.changes and record.lasting is not None and op not in session.graph.hooks_heard:
+        later = record.changes or (record.looks_up and not session.call.ahead.in_file)
+        if later and record.lasting is not None and op not in session.graph.hooks_heard:
             _call_at_run_time(session, op, record.lasting)
             session.call.adding += [(Place("added", one), len(one)) for one in record.lists]
             continue
