@@ -241,7 +241,7 @@ def _call_unconverted(
             raise chosen.refusal(session, f) from error
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     note_made_class(session, result)
-    return result
+    return observed.made(session, result)
 
 
 def note_made_class(session: Session, made: Any) -> None:

@@ -20,10 +20,12 @@ from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged, any_staged
+from runtime import torch_internals
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
+from runtime.tracer.memory import host_memory
 from runtime.tracer.recording import numpy_calls, reads
 from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyScalar, dtype_of
 
@@ -34,7 +36,12 @@ _FUNCTIONS: dict[int, str] = {
 _MAKING: dict[int, str] = {id(getattr(numpy, name)): name for name in ("asarray", "array", "asanyarray",
                                                                        "ascontiguousarray")}  # fmt: skip
 _TO_TENSOR: dict[int, str] = {
-    id(getattr(torch, name)): name for name in ("from_numpy", "as_tensor", "tensor", "asarray")}
+    id(getattr(torch, name)): name for name in ("from_numpy", "as_tensor", "tensor", "asarray")} | {
+    id(one): "from_numpy" for one in (torch.from_dlpack, torch.utils.dlpack.from_dlpack)}  # fmt: skip
+
+_SHOWING = frozenset(map(id, (torch.from_numpy, torch.as_tensor, torch.asarray, torch.frombuffer, torch.from_dlpack,
+                              torch.utils.dlpack.from_dlpack)))  # fmt: skip
+"""Functions that make a tensor in the memory of what they are given."""
 
 
 def _require_heard(session: Session, name: str) -> None:
@@ -60,6 +67,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """
     if type(f) is ArrayMethod:
         return method(session, f, args, kwargs)
+    if id(f) in _SHOWING and args and isinstance(args[0], host_memory.WITH_MEMORY):
+        return _shown(session, f, args, kwargs)
     given = [*args, *kwargs.values()]
     arrays = any(map(_holds_array, given))
     if not arrays and not any(map(_holds_tensor, given)):
@@ -148,6 +157,24 @@ def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, 
     return array
 
 
+def _shown(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A tensor that torch makes of an array or buffer, whose memory it may show: each run makes it anew; of an object
+    from outside it is a tensor from outside."""
+    value = args[0]
+    with torch_internals.no_modes():
+        real = _theirs(f, *args, **kwargs)
+    if not host_memory.shares(real, value):
+        return _theirs(f, *args, **kwargs)
+    owner = host_memory.owner_of(value)
+    if id(owner) in session.objects.externals or id(value) in session.objects.externals:
+        session.guards.pin(value)
+        session.guards.pin(owner)
+        return session.inputs.lift(real).detach()
+    tensor = torch.ops.aten.lift_fresh.default(real)
+    host_memory.note(session, tensor, real, value)
+    return tensor
+
+
 def _tensor(session: Session, name: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``torch.from_numpy(a)`` and its like."""
     array = args[0]
@@ -169,8 +196,8 @@ def _tensor(session: Session, name: str, f: Any, args: tuple[Any, ...], kwargs: 
 
 
 @acts_for_user
-def _theirs(function: Any, *args: Any) -> Any:
-    return function(*args)
+def _theirs(function: Any, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
 
 
 def as_data(session: Session, f: Any, data: Any) -> Any:

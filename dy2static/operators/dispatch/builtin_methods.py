@@ -223,5 +223,5 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.objects.externals and name in ("get", "pop"):
         adopt(session, result)
-    return result
+    return observed.made(session, result)
 

@@ -251,7 +251,7 @@ def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     with noted_draws(session), observed.observed(session, *args, *kwargs.values()):
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
-    return result
+    return observed.made(session, result)
 
 
 def _referent(session: Session, reference: Any) -> Any:

@@ -39,10 +39,11 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.unasked import module_name, unasked
-from runtime.tracer.memory import hung
+from runtime.tracer.memory import host_memory, hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, cell_value, python_kind
 from runtime.tracer.values import structure
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.unjournaled import NOTHING
 
 _OBJECTS = 2_000
@@ -111,6 +112,7 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
         elif kind == "state":
             if contents.state_of(value) != held and not _made_inside(session, value):  # unjournaled.py looks at paths
                 back.get(id(value), _no_undo)()
+                host_memory.require_of_program(session, value)
                 changed.append(type(value).__name__)
         elif kind == "items":
             if not held and not value and type(value) in NOTHING:
@@ -227,6 +229,18 @@ def needs_observing(f: Any) -> bool:
     return unasked(f, "__name__", "") not in _READERS and unasked(f, "__module__", "") != "math"
 
 
+def made(session: Session, result: Any) -> Any:
+    """What a call or an operator gave: a new array of NumPy's is noted with its place; it is one of the Program's where
+    an earlier attempt found that a tensor shows its memory, and that this is written or leaves."""
+    if type(result) is not numpy.ndarray or result.base is not None or id(result) in session.objects.externals:
+        return result
+    where = session.location()
+    if where is not None and where in session.call.known.arrays:
+        return NumpyArray(torch.from_numpy(result.copy("K")))
+    session.host.made.setdefault(id(result), (result, where))
+    return result
+
+
 def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
     """Note an object that code which is not converted has made: changing it changes nothing from before the trace.
 
@@ -256,11 +270,7 @@ _NEVER_FRESH = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple, typ
 
 def _made_inside(session: Session, value: Any) -> bool:
     """Whether an object, or the memory that it shows, was made while tracing."""
-    while isinstance(value, (numpy.ndarray, memoryview)):
-        base = value.base if isinstance(value, numpy.ndarray) else value.obj
-        if base is None:
-            break
-        value = base
+    value = host_memory.owner_of(value)
     known = memo(session)
     if inspect.isgenerator(value):
         return value in known.generators
@@ -387,4 +397,4 @@ def _same_items(before: Any, now: Any) -> bool:
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
-__all__ = ["check_doing", "check_text", "done", "needs_observing", "note_fresh", "observed", "watched_tensors"]
+__all__ = ["check_doing", "check_text", "done", "made", "needs_observing", "note_fresh", "observed", "watched_tensors"]

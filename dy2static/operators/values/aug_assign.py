@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.calls import boundary, growing, numpy_arrays
+from dy2static.operators.calls import boundary, growing, numpy_arrays, numpy_writes
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
@@ -59,15 +59,18 @@ def aug(op: str, target: Any, value: Any) -> Any:
 
 
 def _of_array(session: Session, op: str, target: Any, value: Any) -> Any:
-    """A scalar of NumPy's or a number gets another value; an array or tensor would be written.
+    """An array is written; a scalar of NumPy's or a number gets another value.
 
     Raises:
-        TraceError: D2S213.
+        TraceError: D2S213, a tensor and an array.
     """
-    if isinstance(target, torch.Tensor) or (isinstance(target, NumpyArray) and not isinstance(target, NumpyScalar)):
-        raise session.error(f"'{op}' of a NumPy array that is only known while the Program runs", code="D2S213",
-                            hint="Write the operation out, and bind its result.")
-    return binary(target, op[:-1], value)
+    if isinstance(target, torch.Tensor):
+        raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
+                            hint="Make the array a tensor (torch.from_numpy).")
+    result = binary(target, op[:-1], value)
+    if isinstance(target, NumpyArray) and not isinstance(target, NumpyScalar):
+        return numpy_writes.augmented(session, op, target, value, result)
+    return result
 
 
 def _change(session: Session, op: str, hidden: Any, value: Any) -> None:

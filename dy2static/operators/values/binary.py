@@ -8,11 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.provenance import observed
+from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.operators.values import sequence_operators
@@ -102,7 +105,14 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
         return array.concat(session, a, b)
-    return _PLAIN[op](a, b)
+    return _noted(session, _PLAIN[op](a, b))
+
+
+def _noted(session: Session, result: Any) -> Any:
+    """An operator of NumPy's arrays gives a new one."""
+    if type(result) is numpy.ndarray and result.base is None:
+        memo(session).created[id(result)] = result
+    return observed.made(session, result)
 
 
 def require_number(a: Any, b: Any) -> None:

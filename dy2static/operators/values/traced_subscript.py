@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy
 import torch
 
-from dy2static.operators.calls import boundary, growing, numpy_arrays
+from dy2static.operators.calls import boundary, growing, numpy_arrays, numpy_writes
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
@@ -100,6 +100,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     key = _bounds(session, key)
     if isinstance(obj, numpy.ndarray) and isinstance(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
         key = reads.index(session, key)
+    if type(obj) is NumpyArray and numpy_writes.is_view(session, obj, key):
+        return NumpyArray(read(session, obj.tensor, key))
     if isinstance(obj, NumpyArray) or isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         return numpy_arrays.item(session, obj, key)
     key = numpy_arrays.as_key(session, obj, key)
@@ -318,8 +320,8 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
                             code="D2S213", hint="Use np.where, or write a tensor.")
     if isinstance(obj, NumpyArray):
-        raise session.error("an item of a NumPy array that is only known while the Program runs is written",
-                            code="D2S213", hint="Use np.where, or write the tensor.")
+        write(session, *numpy_writes.of_tensors(session, obj, key, value))
+        return
     if isinstance(obj, torch.Tensor):
         key = _with_numbers(session, key)
         key, value = numpy_arrays.as_key(session, obj, key), numpy_arrays.as_number_only(session, value)

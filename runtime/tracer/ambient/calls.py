@@ -81,6 +81,10 @@ class Findings:
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 
+    arrays: frozenset[Location] = frozenset()
+    """Where NumPy's arrays are made whose memory tensors show, and which are written or leave (see
+    ``memory.host_memory``): they are arrays of the Program."""
+
     def and_also(self, other: Findings) -> Findings:
         """Both."""
         names = [one.name for one in dataclasses.fields(Findings)]

@@ -24,7 +24,7 @@ from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
-from runtime.tracer.memory import aliases, cached_results, hung
+from runtime.tracer.memory import aliases, cached_results, host_memory, hung
 from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
 from runtime.tracer.numbers.scalars import Staged
@@ -418,6 +418,7 @@ class Outputs:
     def _made(self, value: Any) -> Any:
         """The tree of an object that the trace made: each call makes its own."""
         self._note_class(type(value))
+        host_memory.require_unshown(self.session, value)
         stands_for_another = isinstance(value, tuple(remaking.stand_ins))
         simple = objects.is_simple(type(value)) and not stands_for_another
         if simple or isinstance(value, torch.nn.Module):

@@ -27,7 +27,7 @@ from runtime.tracer.ambient.objects import own_items
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
-from runtime.tracer.memory import cached_results
+from runtime.tracer.memory import cached_results, host_memory
 from runtime.tracer.memory.hung import Question
 from runtime.tracer.memory.inputs import LiveParameter, SharedBase
 from runtime.tracer.memory.outside_graphs import AskedGradient
@@ -284,6 +284,7 @@ def _trace_once(
             leaf_gradients.require_no_hooks(session, outputs.values)
             hook_calls.require_settled(session, outputs.values)
             copied_items.require_references(session)
+            host_memory.require_apart(session)
             cached_results.require_read_only(session)
             outputs.pin(effect.place.owner for effect in effects)
             session.inputs.guard_unread()

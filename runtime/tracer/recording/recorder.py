@@ -215,6 +215,9 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch_internals.is_fake(real):
             return real
         real = real.detach()
+        with torch_internals.no_modes():
+            if not real.untyped_storage().resizable():  # memory of an array, which Python may write
+                real = real.clone()
         fake = torch_internals.fake_like(session.fake_mode, real, {})
         kwargs: dict[str, Operand] = {"dtype": real.dtype}
         type_ = TensorType(real.dtype, tuple(real.shape), said(real.device))

@@ -42,6 +42,7 @@ from runtime.tracer.ambient.looks import Looks
 from runtime.tracer.ambient.outside import Outside
 from runtime.tracer.ambient.user_code import UserCode
 from runtime.tracer.memory.graph import Graph
+from runtime.tracer.memory.host_memory import HostMemory
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
     RecordedStep,
@@ -155,6 +156,7 @@ class Session:
         self.values = KnownValues()
         self.containers = KnownContainers()
         self.graph = Graph()
+        self.host = HostMemory()
         self.constructs = Constructs()
         self.exceptions = Exceptions()
         self.autocast = self.outside.autocast

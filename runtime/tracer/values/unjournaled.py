@@ -22,6 +22,7 @@ from runtime.tracer.ambient import contents, shown
 from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.memory import host_memory
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
 
@@ -111,6 +112,7 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
         if not _same(content, after):
             if contents.is_iterator(value):
                 raise advanced(session, what)
+            host_memory.require_of_program(session, value)
             raise session.error(
                 f"a {type(value).__name__} is changed {what} by code that is not converted: a generator, a special "
                 "method (such as __lt__ or __enter__), or a function without Python source",

@@ -248,7 +248,7 @@ def test_a_fault_anywhere_in_an_attempt(function, part, monkeypatch):
 def test_every_field_of_a_session_has_its_decision():
     session = Session("f")
     parts = {name for name, one in vars(session).items() if isinstance(one, SessionPart)}
-    assert len(parts) == 9
+    assert len(parts) == 10
     assert set(vars(session)) == set(FIELDS) | parts and not parts & set(FIELDS)
     for name in parts:
         part = getattr(session, name)

@@ -1,0 +1,175 @@
+"""Writes to NumPy's arrays of the trace: ``a[key] = value``, ``a += value``; and what shows their memory: ``a[1:]``."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.operators.shared.staging import Session, Staged, any_staged
+from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar, dtype_of
+
+
+def is_view(session: Session, array: NumpyArray, key: Any) -> bool:
+    """Whether ``array[key]`` is in the array's memory: the key has slices that go forward, and fewer numbers than the
+    array has dimensions."""
+    parts = key if type(key) is tuple else (key,)
+    if not _is_basic(key) or any(isinstance(one, (numpy.ndarray, NumpyArray, Staged)) for one in parts):
+        return False
+    for one in parts:
+        if type(one) is slice and any(isinstance(bound, Staged) for bound in (one.start, one.stop, one.step)):
+            return False
+    numbers = sum(type(one) is int for one in parts)
+    places = sum(not (one is None or one is ...) for one in parts)
+    return (numbers < session.fake(array.tensor).dim() or ... in parts) and places <= session.fake(array.tensor).dim()
+
+
+def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tuple[torch.Tensor, Any, Any]:
+    """The tensor, key and value to write for ``array[key] = value``.
+
+    Raises:
+        Exception: What NumPy raises for such a key or value.
+        TraceError: D2S213, the key is an array of places, or what NumPy does to the value has no form.
+    """
+    if isinstance(array, NumpyScalar):
+        _theirs(operator.setitem, dtype_of(array).type(), key, 0)
+    if isinstance(array, NumpyCopy) or not _is_basic(key) or not _is_value(value):
+        raise _no_write(session)
+    _try_write(session, array, key, value)
+    if not _fits(array, value):
+        raise _no_write(session)
+    if isinstance(value, (numpy.ndarray, numpy.generic)):
+        value = torch.from_numpy(numpy.array(value))
+    elif isinstance(value, NumpyScalar):
+        value = value.tensor
+    elif isinstance(value, NumpyArray):
+        value = value.tensor.clone()  # NumPy writes memory that overlaps as if it did not
+    key = tuple(map(_as_torch, key)) if type(key) is tuple else _as_torch(key)
+    return array.tensor.data, key, value  # autograd does not see what NumPy writes
+
+
+def _no_write(session: Session) -> Exception:
+    return session.error("an item of a NumPy array that is only known while the Program runs is written", code="D2S213",
+                         hint="Use np.where, or write the tensor.")
+
+
+def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> None:
+    """Raise what NumPy raises for arrays of these sizes."""
+    parts = key if type(key) is tuple else (key,)
+    masks = any(isinstance(one, NumpyArray) for one in parts)  # of the run
+    several = isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyScalar)
+    bounds = [bound for one in parts if type(one) is slice for bound in (one.start, one.stop)]
+    if masks and several or several and any(isinstance(one, Staged) for one in bounds):  # how many items there are
+        raise _no_write(session)
+    sample = _sample(session, array)
+    given = _sample(session, value) if isinstance(value, NumpyArray) else 0 if isinstance(value, Staged) else value
+    places = tuple(_sample(session, one) == 0 if isinstance(one, NumpyArray) else 0 if isinstance(one, Staged)
+                   else slice(None) if type(one) is slice and any_staged([one.start, one.stop]) else one
+                   for one in parts)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            sample[places] = given
+        except RuntimeWarning:  # too big a number, of which a run would not warn
+            raise _no_write(session) from None
+        except Exception:
+            _theirs(operator.setitem, sample, places if type(key) is tuple else places[0], given)
+
+
+def _sample(session: Session, array: NumpyArray) -> Any:
+    """Zeros of an array's sizes and dtype.
+
+    Raises:
+        TraceError: D2S213, only the run knows the sizes.
+    """
+    fake = session.fake(array.tensor)
+    if not all(type(size) is int for size in fake.shape):
+        raise _no_write(session)
+    return numpy.zeros(tuple(fake.shape), dtype_of(array))[() if isinstance(array, NumpyScalar) else ...]
+
+
+def _as_torch(key: Any) -> Any:
+    if type(key) is numpy.ndarray:
+        return torch.from_numpy(key.copy())
+    return key.tensor if isinstance(key, NumpyArray) else key
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key says places that torch writes as NumPy does: whole numbers, slices that go forward, masks."""
+    parts = key if type(key) is tuple else (key,)
+    for one in parts:
+        if type(one) is slice:
+            bounds = (one.start, one.stop, one.step)
+            if not all(bound is None or _is_int(bound) for bound in bounds) or (
+                    one.step is not None and not (type(one.step) is int and one.step > 0)):  # fmt: skip
+                return False
+        elif isinstance(one, NumpyArray):
+            if isinstance(one, (NumpyScalar, NumpyCopy)) or one.tensor.dtype is not torch.bool or len(parts) > 1:
+                return False
+        elif type(one) is numpy.ndarray:
+            if one.dtype != numpy.bool_ or len(parts) > 1:
+                return False
+        elif not (one is None or one is ... or _is_int(one)):
+            return False
+    return True
+
+
+def _is_int(value: Any) -> bool:
+    return type(value) is int or isinstance(value, Staged) and value.kind == "int"
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, Staged, numpy.generic, numpy.ndarray, NumpyArray, str)) or (
+        value is None) and not isinstance(value, NumpyCopy)
+
+
+def _fits(array: NumpyArray, value: Any) -> bool:
+    """Whether a value is written to an array as it is, or rounded to its floats."""
+    dtype = dtype_of(array)
+    if isinstance(value, Staged):
+        to_float = dtype.kind == "f" and dtype.itemsize >= 4
+        return value.kind == "bool" or (value.kind == "int" and (to_float or dtype == "i8")) or (
+            value.kind == "float" and to_float)
+    if type(value) in (bool, int, float):
+        return type(value) is not float or dtype.kind in "fcb"
+    if isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyCopy):
+        given = dtype_of(value) if isinstance(value, NumpyArray) else value.dtype
+        return numpy.can_cast(given, dtype, "same_kind") and given.kind in "biufc" and dtype.kind in "biufc"
+    return isinstance(value, numpy.generic) and numpy.can_cast(value.dtype, dtype, "safe")
+
+
+def augmented(session: Session, op: str, array: NumpyArray, value: Any, result: Any) -> NumpyArray:
+    """``array <op> value``, of which NumPy has computed ``result``: the array holds it then.
+
+    Raises:
+        TypeError: In NumPy's words: the result's dtype is of another kind.
+        TraceError: D2S213, it has other sizes.
+    """
+    if not isinstance(result, NumpyArray) or isinstance(array, NumpyCopy):
+        raise session.error(f"'{op}' of a NumPy array that is only known while the Program runs", code="D2S213",
+                            hint="Write the operation out, and bind its result.")
+    if not numpy.can_cast(dtype_of(result), dtype_of(array), "same_kind"):
+        _theirs(getattr(operator, _IN_PLACE[op]), numpy.zeros(1, dtype_of(array)), numpy.zeros(1, dtype_of(result)))
+    if session.fake(array.tensor).shape != session.fake(result.tensor).shape:
+        raise session.error(f"'{op}' of a NumPy array and one of other sizes", code="D2S213",
+                            hint="Write the operation out, and bind its result.")
+    array.tensor.data.copy_(result.tensor)
+    return array
+
+
+_IN_PLACE = {
+    "+=": "iadd", "-=": "isub", "*=": "imul", "@=": "imatmul", "/=": "itruediv", "//=": "ifloordiv", "%=": "imod",
+    "**=": "ipow", "<<=": "ilshift", ">>=": "irshift", "&=": "iand", "^=": "ixor", "|=": "ior",
+}  # fmt: skip
+
+
+@acts_for_user
+def _theirs(function: Any, *args: Any) -> Any:
+    return function(*args)
+
+
+__all__ = ["augmented", "is_view", "of_tensors"]
