@@ -269,12 +269,12 @@ class _PassedOver:
 
     def __init__(self, values: list[Any]) -> None:
         """``values``: whose ages are asked for."""
-        needed = any(type(one) is not tuple and not gc.is_tracked(one) for one in values)
+        needed = any(type(one) is not tuple and _may_be_passed_over(one) for one in values)
         self.containers: list[Any] | None = None if needed else []
 
     def referrers(self, values: list[Any]) -> list[Any]:
         """Those that hold one of the values."""
-        wanted = {id(one) for one in values if not gc.is_tracked(one)}
+        wanted = {id(one) for one in values if _may_be_passed_over(one)}
         if not wanted:
             return []
         if self.containers is None:
@@ -282,6 +282,16 @@ class _PassedOver:
         if wanted.isdisjoint(map(id, gc.get_referents(*self.containers))):
             return []
         return [one for one in self.containers if not wanted.isdisjoint(map(id, gc.get_referents(one)))]
+
+
+_COLLECTED = 1 << 14
+"""The flag of classes whose instances the collector looks at, or may."""
+
+
+def _may_be_passed_over(one: Any) -> bool:
+    """Whether the collector may pass over what holds this. Not over what holds an object that it may look at some day,
+    as a dict without items; a tuple that it passed over stays so."""
+    return not gc.is_tracked(one) and (type(one) is tuple or not type(one).__flags__ & _COLLECTED)
 
 
 def _untracked(holders: list[Any]) -> list[Any]:
