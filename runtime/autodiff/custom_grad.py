@@ -183,7 +183,8 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
 
 
 def unchanged(forward: Forward, op: Operator, tape: Tape) -> None:
-    """A test of what Python holds, before the loops that it would be made in again and again.
+    """A test of what Python holds, before the loops that it would be made in again and again; the first in its Block,
+    so that it parts no others, unless hooks of the user's are called there, which may change it.
 
     A gradient that is written out for the function itself is asked for while it runs, and not when backward is called:
     the trace has seen to it.
@@ -197,6 +198,11 @@ def unchanged(forward: Forward, op: Operator, tape: Tape) -> None:
         return
     with session.reopen(scope):
         session.emit(op.name, args, None, [], attrs=attrs, location=op.location)
+    ops = scope.block.ops
+    if scope.before is None and not any(one.name == "py_func" for one in ops):
+        test = ops.pop()
+        made = [index for index, one in enumerate(ops) if not set(one.outputs).isdisjoint(test.inputs)]
+        ops.insert(made[-1] + 1 if made else 0, test)
 
 
 def _before_loops(session: Session, args: list[Operand]) -> Scope:

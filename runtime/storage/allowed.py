@@ -17,7 +17,6 @@ from runtime.ops.registry import STRUCTURAL
 
 UNSAVED = {
     "py_func": "calls a Python function, which an artefact cannot hold",
-    "unchanged": "asks what Python holds, which an artefact cannot",
 }
 """Structural operators that cannot be saved, with the reason."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import dy2static
 from runtime.errors import TraceError
@@ -144,6 +145,8 @@ PLACES: dict[str, tuple[Rule, Callable[[Any], None]]] = {
     "environment": (lambda ctx, g: g * 2 if os.environ.get("D2S_TEST") else g,
                     lambda model: os.environ.__setitem__("D2S_TEST", "1")),
     "context": (lambda ctx, g: g * CONTEXT.get(), lambda model: CONTEXT.set(5.0)),  # type: ignore[arg-type, return-value]
+    "default dtype": (lambda ctx, g: g * torch.ones(3).element_size(),
+                      lambda model: torch.set_default_dtype(torch.float64)),
     "on a path": (lambda ctx, g: g * ctx.model.scale if g.sum() > 0 else g * RATE, _set("scale", 5.0)),
 }  # fmt: skip
 SILENT = {"buffer's data"}
@@ -160,6 +163,7 @@ def _as_before(model: Any) -> None:
     CONTEXT.set(2.0)
     os.environ.pop("D2S_TEST", None)
     with_default.__defaults__, with_keyword.__kwdefaults__ = (2.0,), {"rate": 2.0}
+    torch.set_default_dtype(torch.float32)
     model.train()
     model.scale, model.buffer, model.weight = 2.0, torch.tensor(2.0), nn.Parameter(torch.tensor(2.0))
     model.table.clear()
@@ -341,3 +345,46 @@ def stored_before_asked_inside(x: torch.Tensor) -> torch.Tensor:
 def test_the_function_changes_it_before_it_asks_for_a_gradient() -> None:
     with pytest.raises(TraceError, match="D2S213"):
         dy2static.to_static(stored_before_asked_inside)(torch.ones(3, requires_grad=True))
+
+
+class Hooked(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = x * 2
+        h.register_hook(lambda g: g * Config.rate)
+        return h * 1.0 if x.sum() > 0 else h - 1
+
+
+def test_a_hook_looks_up_an_attribute_of_a_class() -> None:
+    """Backward calls it, as in eager."""
+    for x in (torch.ones(3), -torch.ones(3)):
+        found = []
+        for model in (Hooked(), dy2static.to_static(Hooked())):
+            Config.rate = 2.0
+            given = x.clone().requires_grad_()
+            y = model(given)
+            Config.rate = 5.0
+            found.append(torch.autograd.grad(y.sum(), [given])[0])
+        assert torch.equal(*found)
+
+
+class Checkpointed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = 2.0
+
+    def inner(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(x * self.scale)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(self.inner, x, use_reentrant=False)
+
+
+@pytest.mark.xfail(strict=True, reason="what checkpoint computes again is what it computed at the call")
+def test_what_checkpoint_is_given_looks_up_changes() -> None:
+    found = []
+    for model in (Checkpointed(), dy2static.to_static(Checkpointed())):
+        x = torch.ones(3, requires_grad=True)
+        y = model(x)
+        model.scale = 5.0
+        found.append(torch.autograd.grad(y.sum(), [x])[0])
+    assert torch.equal(*found)

@@ -104,6 +104,9 @@ def put_test(session: Session, found: LookedUp, path: Path, location: Location |
             elif _can_be_compared(session, one.value):
                 guards.append(
                     Guard(one.description, one.get, is_like(one.value), value=one.value, location=one.location))
+    if any(op.name.startswith("aten.") and not op.inputs for op in block.walk()):  # what makes tensors of nothing
+        default = torch.get_default_dtype()
+        guards.append(Guard("torch.get_default_dtype()", torch.get_default_dtype, is_like(default), value=default))
     if not guards and not others:
         return
     _put(session, block, _test(guards, others), operands, location)
