@@ -15,12 +15,13 @@ from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
 from runtime.autodiff.versions import Watch
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir.flow import Kind
 from runtime.ir.walk import copy_block
 from runtime.ops.custom_grad import backward_for
 from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording.session import Scope
+from runtime.tracer.recording.session import Scope, Session
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -179,6 +180,41 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
         one if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(one, torch.Tensor) else None
         for arg, one in zip(op.args, found)
     ]
+
+
+def unchanged(forward: Forward, op: Operator, tape: Tape) -> None:
+    """A test of what Python holds, before the loops that it would be made in again and again; the first in its Block,
+    so that it parts no others, unless hooks of the user's are called there, which may change it.
+
+    A gradient that is written out for the function itself is asked for while it runs, and not when backward is called:
+    the trace has seen to it.
+    """
+    session = forward.session
+    if session.replaying is not None and session.replaying.lowering:
+        return
+    args = [session.operand(forward.plain(arg)) for arg in op.args]
+    scope, attrs = _before_loops(session, args), dict(op.attrs)
+    if any(one.name == op.name and one.args == tuple(args) and one.attrs == attrs for one in scope.block.ops):
+        return
+    with session.reopen(scope):
+        session.emit(op.name, args, None, [], attrs=attrs, location=op.location)
+    ops = scope.block.ops
+    if scope.before is None and not any(one.name == "py_func" for one in ops):
+        test = ops.pop()
+        made = [index for index, one in enumerate(ops) if not set(one.outputs).isdisjoint(test.inputs)]
+        ops.insert(made[-1] + 1 if made else 0, test)
+
+
+def _before_loops(session: Session, args: list[Operand]) -> Scope:
+    """The outermost Block that sees some values and is in no loop that the Block at hand is not in."""
+    found = scope = session.scope
+    while scope.parent is not None:
+        outer = scope.parent
+        if scope.flow.kind in (Kind.LOOP, Kind.FUNCTION) and all(
+                outer.sees(one) for one in args if isinstance(one, Variable)):  # fmt: skip
+            found = outer
+        scope = outer
+    return found
 
 
 def _residuals(backward: Backward, entry: CustomEntry) -> list[Any]:

@@ -19,7 +19,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.memory_reads import of_memory, shown
 from runtime.autodiff.overwritten import overwritten
-from runtime.autodiff.residuals import rebuild, substitute
+from runtime.autodiff.residuals import reads, rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, of_one_node, passed_through
 from runtime.autodiff.tape import Grad, Grads, Segment, Tape
 from runtime.autodiff.view_results import ViewResult, ancestors, chains, unwritten_arguments
@@ -309,7 +309,10 @@ def _take_lists(session: Session, block: Block, residuals: list[Variable]) -> No
             takes.append(Operator("grad.take", (var,), {}, (taken,)))
             mapping[var] = taken
     substitute(block, mapping)
-    block.ops[:0] = takes
+    taken_ones = set(mapping.values())
+    first = (index for index, op in enumerate(block.ops) if not taken_ones.isdisjoint(reads(op)))
+    place = next(first, 0)
+    block.ops[place:place] = takes
 
 
 def _half(name: str, block: Block, whole: Program | None) -> Program:

@@ -23,6 +23,7 @@ forward.RULES |= {
     "while_loop": while_loop.forward,
     "scan": scan.forward,
     "custom_grad": custom_grad.forward,
+    "unchanged": custom_grad.unchanged,
     "recursion": recursion.forward,
     "recur": recursion.again,
     "gradients": gradients.forward,

@@ -51,6 +51,12 @@ def run_said(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     return machine.plan.alone(op).run([scope[var] for var in dict.fromkeys(op.inputs)], [])
 
 
+def run_test(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
+    """A test of what Python holds: it is about no row."""
+    with machine.only(None):
+        return run_said(machine, op, scope)
+
+
 def run_warn(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     """A warning, once, if its text is the same in all rows that give it."""
     with machine.only(None):

@@ -30,6 +30,7 @@ RULES |= {
     "gradients": gradients.run_unlowered,
     "grad.needed": gradients.run_needed,
     "py_func": effects.run_said,
+    "unchanged": effects.run_test,
     "print": effects.run_said,
     "warn": effects.run_warn,
     "log": effects.run_said,

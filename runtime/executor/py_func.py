@@ -1,4 +1,4 @@
-"""``py_func``: a Python function that the caller of the executor provides."""
+"""``py_func`` and ``unchanged``: a Python function that the caller of the executor provides."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
         )
     args = ", ".join(emitter.operand(arg) for arg in op.args)
     emitter.assign(op.outputs, f"{emitter.bind(emitter.functions[key], 'f')}({args})", unpack=len(op.outputs) > 1)
+
+
+def emit_test(emitter: Emitter, op: Operator) -> None:
+    """The call of a test; nothing where the Program came without its functions: there is no Python to ask."""
+    if op.attrs["function"] in emitter.functions:
+        emit(emitter, op)

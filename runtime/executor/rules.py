@@ -36,6 +36,7 @@ RULES |= {
     "recur": recursion.emit_again,
     "gradients": gradients.emit,
     "py_func": py_func.emit,
+    "unchanged": py_func.emit_test,
     "print": printing.emit,
     "warn": reporting.emit_warn,
     "log": reporting.emit_log,

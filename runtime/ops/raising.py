@@ -35,10 +35,11 @@ def has_effect(op: Operator) -> bool:
 
 def does_more(op: Operator) -> bool:
     """Whether an Operator does anything but give results, apart from exceptions that come with computing them."""
-    ops = [op, *(inner for block in op.blocks for inner in block.walk())]
-    return any(
-        definition(one.name).effect or definition(one.name).random or may_overlap(one) for one in ops
-    )
+    own = definition(op.name)
+    if own.effect or own.random or may_overlap(op):
+        return True
+    blocks = op.blocks if own.own_gradient is None else op.blocks[:1]  # the others run when a gradient is asked for
+    return any(does_more(one) for block in blocks for one in block.ops)
 
 
 def may_raise(op: Operator) -> bool:
@@ -53,7 +54,8 @@ def may_raise(op: Operator) -> bool:
     if family == "grad":  # our own, right by construction
         return definition(op.name).effect
     own = definition(op.name).raises
-    return own is None or own(op) or any(may_raise(one) for block in op.blocks for one in block.ops)
+    blocks = op.blocks if definition(op.name).own_gradient is None else op.blocks[:1]
+    return own is None or own(op) or any(may_raise(one) for block in blocks for one in block.ops)
 
 
 # --- lists

@@ -43,6 +43,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         *recursion.DEFINITIONS,
         gradients.DEFINITION,
         py_func.DEFINITION,
+        py_func.UNCHANGED,
         printing.DEFINITION,
         *assertion.DEFINITIONS,
         *reporting.DEFINITIONS,

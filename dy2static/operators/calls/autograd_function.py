@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from dy2static.operators.calls import lookups
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
@@ -26,6 +27,7 @@ from runtime.tracer.control.branches import Path, trace_path
 from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.memory.unknown_aliasing import note_maybe_copy
+from runtime.tracer.python_state.guards import LookedUp
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import flattening, structure, unification
@@ -164,8 +166,14 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if any(needs):
         shown = {*before, *(session.info(tensor).storage for tensor in (*inner, *tensors))}
     asked = session.graph.autocast_asked
-    for given_now in attrs.get("given", [[True] * len(tensors)]):
-        block, switches, unpacks = _trace_backward(session, cls, args, outputs, saved, given_now, shown)
+    patterns = attrs.get("given", [[True] * len(tensors)])
+
+    def trace(given: list[bool], found: list[LookedUp]) -> tuple[Block, bool, bool]:
+        return _trace_backward(session, cls, args, outputs, saved, given, shown, found)
+
+    found: list[LookedUp] = []
+    for given_now in patterns:
+        block, switches, unpacks = trace(given_now, found)
         blocks.append(block)
         unpacked = unpacked or unpacks
         if switches:
@@ -176,7 +184,10 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if held:
         attrs["held"] = list(held)
     made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
-    session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
+    op = session.scope.block.ops[-1]
+    session.looks.node_names[op] = f"{cls.__name__}Backward"
+    if any(needs):
+        lookups.watch(session, cls.backward, op, found, lambda number: trace(patterns[number], [])[0])
     always = any(info.requires_grad and not info.grad_in_some_runs for info in map(session.info, inputs))
     fresh = iter([
         _result(session, output, var, any(needs) and not no_gradient, not always)
@@ -329,9 +340,12 @@ class _Saved:
                 yield value
 
 
-def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
-                    given: list[bool], shown: Collection[Storage] | None) -> tuple[Block, bool, bool]:
-    """The backward Block for gradients of the results that are ``given``; the others are None.
+def _trace_backward(
+    session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved, given: list[bool],
+    shown: Collection[Storage] | None, found_in: list[LookedUp],
+) -> tuple[Block, bool, bool]:
+    """The backward Block for gradients of the results that are ``given``; the others are None. What it looks up in
+    Python is put into ``found_in``.
 
     ``shown``: memory that others than ``ctx`` see; None if no gradient can be asked for.
 
@@ -362,8 +376,10 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
 
     def run() -> Any:
         nonlocal before, switches
-        with torch.no_grad(), session.outside.of_backward():
+        with torch.no_grad(), session.outside.of_backward(), lookups.looking_up(session) as found:
+            found_in.append(found)
             before = session.graph.grad_switches
+            lookups.note_held(session, list(saved.plain.values()))
             result = call(cls.backward, *inside)
             switches = session.graph.grad_switches != before
         grads = result if isinstance(result, tuple) else (result,)
@@ -376,6 +392,9 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     if older is not None and shown is not None:
         _require_no_changes(session, cls, older, path, inside[0], saved, shown)
     wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+    if not session.call.ahead.in_file:
+        for found in found_in[-1:]:
+            lookups.put_test(session, found, path, session.location())
     if path.ended:
         block.yields.extend([None] * len(wanted))
         return block, switches, inside[0]._unpacked

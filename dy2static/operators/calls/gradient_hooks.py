@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from dy2static.operators.calls import lookups
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import is_external, memo
 from dy2static.operators.shared.policy import is_librarys
@@ -26,11 +27,10 @@ from runtime.ir import Operator, Variable
 from runtime.ir.operator import GradMode
 from runtime.tracer.ambient import contents, state
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
-from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import Path, trace_path
 from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.memory.deferred import unneeded
-from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.python_state.guards import LookedUp
 from runtime.tracer.recording import hook_calls, hooked_tensors, leaf_gradients, transforms
 from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.recording.hook_calls import HookRecord
@@ -133,7 +133,7 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
     op = session.emit_operator(
         "custom_grad", [var], types=[session.type_of(fake)], blocks=[scope.block, traced.block],
         attrs={"n_outputs": 1, **({"once": True} if traced.once else {})}, modes=(_mode(maker), None))
-    seen = _seen(hook)
+    seen = lookups.held_in_closures(hook)
 
     def verify(op: Operator) -> None:
         if not _is_same(session, op, tensor, var, hook, seen):
@@ -146,7 +146,9 @@ def _recorded(session: Session, tensor: torch.Tensor, hook: Any) -> Operator:
         with torch.no_grad():
             spread(session, grad, lambda one: None if one is None else call(hook, one))
 
-    looks_up = _looks_up(session, hook)
+    looks_up = lookups.may_change(traced.found) or _looks_up(session, hook)
+    if not session.call.ahead.in_file:
+        lookups.put_test(session, traced.found, traced.path, op.location)
     session.graph.hook_records[op] = HookRecord(
         tensor, var, traced.changes, looks_up, op.location, verify, called, traced.lists,
         _lasting(session, hook) if traced.changes or looks_up else None)
@@ -227,29 +229,13 @@ def _lasting(session: Session, hook: Any) -> Callable[[torch.Tensor], torch.Tens
     return called
 
 
-def _seen(function: Any, depth: int = 4) -> list[Any]:
-    """What the closures of a function hold, and those of the functions among it."""
-    while not isinstance(function, types.FunctionType):
-        inner = unasked(function, "__func__") or unasked(function, "func")
-        if inner is None:
-            return []
-        function = inner
-    found: list[Any] = []
-    for cell in function.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # nothing is bound to the name
-            found.append(MISSING)
-    return [*found, *(one for held in found if depth for one in _seen(held, depth - 1))]
-
-
 def _is_same(
     session: Session, op: Operator, tensor: torch.Tensor, var: Variable, hook: Any, seen: list[Any]
 ) -> bool:
     """Whether a hook would compute what its Operator says, as things are now."""
     block = op.blocks[1]
     if not all(map(session.visible, block.captures())):  # it was given what its path or iteration made
-        now = _seen(hook)
+        now = lookups.held_in_closures(hook)
         return len(now) == len(seen) and all(map(structure.same_known, now, seen))
     same = False
     with contextlib.suppress(Dy2StaticError), Attempt(session) as tried:
@@ -257,7 +243,7 @@ def _is_same(
         for one in () if again.once else again.block.walk():
             one.grad_mode = "inherit"
         (source,) = op.args
-        same = isinstance(source, Variable) and hook_calls.alike(block, again.block, {var: source})
+        same = isinstance(source, Variable) and hook_calls.alike(lookups.computing(block), again.block, {var: source})
         tried.undo()
     return same
 
@@ -298,14 +284,15 @@ class _Traced:
 
         def run() -> torch.Tensor:
             (grad,) = inside
-            with torch.no_grad(), session.outside.of_backward():
+            with torch.no_grad(), session.outside.of_backward(), lookups.looking_up(session) as self.found:
                 switches = session.graph.grad_switches
                 result = call(hook, grad)
                 self.once = session.graph.grad_switches != switches
                 return spread(session, result, lambda one: _fitting(hook, one, grad))
 
         older = Older(session, [hook], [tensor])
-        path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
+        self.found = LookedUp()
+        self.path = path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
         session.graph.grad_switches = before
         self.block = path.scope.block
         own = session.info(tensor).storage.value

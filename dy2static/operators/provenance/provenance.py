@@ -241,12 +241,14 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
     if not is_external(session, obj) and _is_of_class(session, obj, name, value):
         return note_attribute_read(session, type(obj), name, value)
     if not is_external(session, obj) or written(session, place):
+        note_found(session, place, value)
         return value
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             note_tensor(session, obj, name, value)
         return value
     if place.get() is value and facts.stage(session, place, value):
+        note_found(session, place, place.get())
         return place.get()
     if session.guards.has((id(obj), name)):
         return value
@@ -258,6 +260,12 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
         kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
         session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
     return value
+
+
+def note_found(session: Session, place: Place, value: Any) -> None:
+    """What a place holds that is no fact, as each call has something else there."""
+    if session.guards.is_apart and (is_external(session, place.owner) or place.kind == "global"):
+        session.guards.looked_up(place.describe(), place.get, value)
 
 
 def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
@@ -382,7 +390,11 @@ def note_content_write(session: Session, container: Any) -> None:
 def note_item_read(session: Session, container: Any, key: Any, value: Any) -> None:
     """An item of a container from before the trace; of a large one, its guard."""
     externals = session.objects.externals
-    if id(container) not in externals or written(session, Place("content", container)):
+    if id(container) not in externals:
+        return
+    if session.guards.is_apart and (isinstance(value, Staged) or written(session, Place("content", container))):
+        session.guards.looked_up(f"item {key!r} of a {type(container).__name__}", lambda: container[key], value)
+    if written(session, Place("content", container)):
         return
     is_large = own_length(container) > 256
     if not is_large and (id(value) in externals or type(value) in _PLAIN):
@@ -418,12 +430,16 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
     value = namespace[name]
     place = Place("global", namespace, name)
     if written(session, place):
+        note_found(session, place, value)
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
-    if facts.stage(session, place, value) or session.guards.has((id(namespace), name)):
+    if facts.stage(session, place, value):
+        note_found(session, place, place.get())
+        return
+    if session.guards.has((id(namespace), name)):
         return
     with session.journal.as_before(value):
         if holds_traced(value) and not facts.holds_facts(session, value):
@@ -569,12 +585,16 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         return
     place = Place("attribute", cell, "cell_contents")
     if written(session, place):
+        note_found(session, place, value)
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return
-    if facts.stage(session, place, value) or session.guards.has((id(cell), "cell")):
+    if facts.stage(session, place, value):
+        note_found(session, place, place.get())
+        return
+    if session.guards.has((id(cell), "cell")):
         return
     with session.journal.as_before(value):
         if holds_traced(value) and not facts.holds_facts(session, value):

@@ -228,6 +228,7 @@ class Inputs:
 
         A tensor that stands in two places is one to the Program: that it still is becomes a guard.
         """
+        self.session.guards.looked_up(f"tensor '{label}'", functools.partial(getattr, owner, attribute), value)
         first = self._hints.setdefault(id(value), (value, owner, attribute, label))
         before, name = first[1], first[2]
         if before is owner and name == attribute:
@@ -302,6 +303,11 @@ class Inputs:
                 continue
             self.session.guards.add((id(owner), attribute, "kind"), f"tensor '{label}'",
                                     functools.partial(_looks_at, owner, attribute), looks(value))
+
+    def lifted(self, real: torch.Tensor) -> torch.Tensor | None:
+        """What stands for a tensor from outside, if the Program reads it."""
+        found = self._lifted.get(id(real))
+        return None if found is None else found.fake
 
     def lift(self, real: torch.Tensor) -> torch.Tensor:
         """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""

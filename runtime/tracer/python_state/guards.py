@@ -12,7 +12,7 @@ import math
 import types
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -265,11 +265,31 @@ def _both(one: Test, two: Test, value: Any) -> bool:
     return one(value) and two(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Something that was looked up, and may be another thing by the time it is looked up again."""
+
+    description: str
+    get: Callable[[], Any]
+    value: Any
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """What a part of the trace has looked up: facts, and what is no guard, as each call has another one there: tensors,
+    numbers that are inputs, what the function itself has stored."""
+
+    guards: dict[Any, Guard] = field(default_factory=dict)
+    others: list[Looked] = field(default_factory=list)
+
+
 class GuardSet:
     """The guards of one trace, each fact once."""
 
     def __init__(self, locate: Callable[[], Location | None] = lambda: None) -> None:
         self._guards: dict[Any, Guard] = {}
+        self._apart: LookedUp | None = None
         self._pinned: dict[int, Any] = {}
         self._locate = locate
 
@@ -281,6 +301,30 @@ class GuardSet:
             yield
         finally:
             self._locate = before
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[LookedUp]:
+        """Also record on its own what is looked up in here, though it may have been looked up before."""
+        before, outer = self._guards, self._apart
+        self._guards, self._apart = {}, LookedUp()
+        try:
+            yield self._apart
+        finally:
+            self._apart.guards.update(self._guards)
+            if outer is not None:
+                outer.others.extend(self._apart.others)
+            self._guards, self._apart = {**before, **{key: one for key, one in self._guards.items()
+                                                      if key not in before}}, outer  # fmt: skip
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether what is looked up is also recorded on its own."""
+        return self._apart is not None
+
+    def looked_up(self, description: str, get: Callable[[], Any], value: Any) -> None:
+        """Record, for those who record on their own, what was found where each call has something else."""
+        if self._apart is not None:
+            self._apart.others.append(Looked(description, get, value, self._locate()))
 
     def add(
         self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None

@@ -285,12 +285,15 @@ class Journal:
         """What attempts put back where they fail (see ``attempt``)."""
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
+        self.stores = 0
+        """How often something was stored."""
 
     def note(self, place: Place, joined: bool = False) -> None:
         """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
 
         ``joined``: what is stored is what paths or iterations have left there, which is no change.
         """
+        self.stores += 1
         if place.kind == "content":
             if not joined:
                 require_own(self._session, place.owner)
@@ -333,6 +336,7 @@ class Journal:
 
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""
+        self.stores += 1
         hidden = self._session.containers.hidden.get(id(place.owner)) if place.kind == "content" else None
         if hidden is not None:
             self.note(Place("content", hidden[1]))

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class HookRecord:
     """A hook of a tensor that is no leaf."""
 
-    tensor: torch.Tensor
-    """The tensor that it was registered on."""
-    var: Variable
+    tensor: torch.Tensor | None
+    """The tensor that it was registered on; None: it is the backward of an ``autograd.Function``."""
+    var: Variable | None
     """What that held: it is behind the hook."""
     changes: str
     """What it changes, for errors; empty if it only computes."""
@@ -46,12 +46,14 @@ class HookRecord:
     where: Location | None
     verify: Callable[[Operator], None]
     """Raises if the hook would compute something else by now."""
-    call: Callable[[Any], None]
+    call: Callable[[Any], None] | None
     """Call it with a gradient, for what it changes."""
     lists: list[list[Any]]
     """Lists that it changes."""
     lasting: Callable[[torch.Tensor], torch.Tensor] | None
     """The hook as each run may call it, with a gradient of its own: all that it refers to is older than the trace."""
+    settle: Callable[[Operator], None] | None = None
+    """What is done at the end of the function in place of ``verify``, which is about a gradient asked for inside."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ def call_in_order(
             readers.setdefault(var, op)
     events: list[tuple[int, int, Variable | None, Callable[[], None]]] = []
     for op in ops:
-        of_tensor = session.graph.hooked.get(session.graph.hook_records[op].var)
+        held = session.graph.hook_records[op].var
+        of_tensor = None if held is None else session.graph.hooked.get(held)
         order = 0 if of_tensor is None or op not in of_tensor.ops else of_tensor.ops.index(op)
         start = op.outputs[0] if of_tensor is None else of_tensor.source
         events.append((made.get(start, number.get(op, 0)), 1000 - order, None,
@@ -144,7 +147,7 @@ def call_in_order(
 def _hear(session: Session, op: Operator, given: dict[Operator, Any]) -> None:
     record = session.graph.hook_records[op]
     record.verify(op)
-    if op in given:
+    if op in given and record.call is not None:
         record.call(given[op])
 
 
@@ -189,7 +192,7 @@ def require_settled(session: Session, results: Iterable[Operand]) -> None:
                 "converted function: a Program's backward only gives gradients", code="D2S275", location=record.where,
                 hint="Let it change what there is before the call (an attribute of the module, a global list), or "
                      "return the tensor and register the hook outside.")
-        record.verify(op)
+        (record.settle or record.verify)(op)
 
 
 def _call_at_run_time(session: Session, op: Operator, hook: Callable[[torch.Tensor], torch.Tensor]) -> None:

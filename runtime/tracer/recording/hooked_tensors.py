@@ -219,7 +219,9 @@ def asked_by(session: Session, tensors: Sequence[torch.Tensor]) -> list[torch.Te
 
 def behind(session: Session, op: Operator) -> torch.Tensor:
     """What stands for the gradient that a hook is given."""
-    return _like(session, session.graph.hook_records[op].tensor, op.outputs[0])
+    tensor = session.graph.hook_records[op].tensor
+    assert tensor is not None  # a hook's, whose gradient is asked for
+    return _like(session, tensor, op.outputs[0])
 
 
 def _like(session: Session, tensor: torch.Tensor, var: Variable) -> torch.Tensor:

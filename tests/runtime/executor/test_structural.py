@@ -324,3 +324,16 @@ def test_py_func(program):
     assert x.grad.tolist() == [2.0, 2.0]
     with pytest.raises(ProgramError, match="'scale'"):
         compile_program(p)
+
+
+def test_unchanged(program):
+    p = program("""
+      input %x : f32[2] = "x"
+      unchanged(%x) attrs {function: "test"}
+      return %x as ($0,)
+    """)
+    seen = []
+    x = torch.ones(2)
+    run(p, x, functions={"test": seen.append})
+    assert seen == [x]
+    run(p, x)  # without its functions there is nothing to ask
