@@ -35,9 +35,18 @@ from dy2static.operators.constructs.variables import variables
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.iteration.for_stmt import for_stmt
-from dy2static.operators.iteration.generator import Held, decided, fresh, generator, one_by_one, returned, take
+from dy2static.operators.iteration.generator import Held, decided, fresh, generator, returned, take
 from dy2static.operators.iteration.generator_functions import decorator
-from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, star_of_tuple, unpack
+from dy2static.operators.iteration.unpack import (
+    each,
+    keywords,
+    one_by_one,
+    star,
+    star_of_list,
+    star_of_tuple,
+    tested,
+    unpack,
+)
 from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
 from dy2static.operators.shared.load import load, load_free
@@ -71,6 +80,6 @@ __all__ = [
     "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
     "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
-    "star_of_list", "star_of_tuple", "take", "taken", "unary", "unpack", "value_of", "variables", "while_stmt",
-    "without_keys",
+    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",
+    "while_stmt", "without_keys",
 ]  # fmt: skip

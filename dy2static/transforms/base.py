@@ -255,6 +255,11 @@ def operator(name: str, *args: Any, origin: gast.AST) -> Any:
     return replace_expr(f"{OPERATORS}.{name}(args)", args=list(args), origin=origin)
 
 
+def unpacking(loop: Any) -> list[Any]:
+    """Arguments for what Python itself goes over: the iterable of a loop, and whether Python unpacks each item, too."""
+    return [loop.iter, constant(True)] if isinstance(loop.target, (gast.Tuple, gast.List)) else [loop.iter]
+
+
 def is_operator(node: gast.AST) -> bool:
     """Whether ``node`` is ``_d2s.<name>``."""
     return isinstance(node, gast.Attribute) and isinstance(node.value, gast.Name) and node.value.id == OPERATORS

@@ -28,7 +28,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.scope import is_consumed, scope_of, walrus_names
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, Transformer, consumed, converts, name_node, operator
+from dy2static.transforms.base import Context, Transformer, consumed, converts, name_node, operator, unpacking
 
 _EMPTY = {"listcomp": "[]", "setcomp": "{*()}", "dictcomp": "{}"}
 
@@ -65,7 +65,8 @@ class _Comprehension(Transformer):
             self._comprehension(node)
             for generator in node.generators:
                 if not generator.is_async:
-                    generator.iter = operator("each", generator.iter, origin=generator.iter)
+                    generator.iter = operator("each", *unpacking(generator), origin=generator.iter)
+                generator.ifs = [operator("tested", test, origin=test) for test in generator.ifs]
             return node
         fresh = self.context.namer.fresh
         name, iterable, result = fresh(kind), fresh("iterable"), fresh("result")

@@ -38,7 +38,16 @@ from dy2static.analysis.flow import YIELDS, is_generator
 from dy2static.analysis.scope import FUNCTIONS, own_nodes, parameter_names, scope_of
 from dy2static.names import is_generated
 from dy2static.template import replace
-from dy2static.transforms.base import Context, Transformer, constant, converts, docstring, name_node, operator
+from dy2static.transforms.base import (
+    Context,
+    Transformer,
+    constant,
+    converts,
+    docstring,
+    name_node,
+    operator,
+    unpacking,
+)
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -97,7 +106,7 @@ def _one_by_one(block: list[gast.AST]) -> None:
     """What loops around a ``yield`` go over, Python goes over as it is."""
     for node in own_nodes(block):
         if isinstance(node, gast.For) and any(isinstance(part, YIELDS) for part in own_nodes(node)):
-            node.iter = operator("one_by_one", node.iter, origin=node.iter)
+            node.iter = operator("one_by_one", *unpacking(node), origin=node.iter)
         elif isinstance(node, gast.YieldFrom):
             node.value = operator("one_by_one", node.value, origin=node.value)
 

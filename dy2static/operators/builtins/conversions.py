@@ -15,6 +15,7 @@ from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import grown_tensor
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime import torch_internals
 from runtime.ops.scalar import kind_of_dtype
@@ -191,6 +192,7 @@ def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: 
 
 
 def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    note_answers(session, *args)
     if len(args) == 1 and type(args[0]) in (list, tuple):
         args = (type(args[0])(user_methods.as_number(session, size, "__index__") for size in args[0]),)
     if len(args) == 1 and any_staged(args):

@@ -23,6 +23,7 @@ from dy2static.operators.calls.sequences import staged_sequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator import Held, generator_of
 from dy2static.operators.provenance import chosen
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import (
     Choice,
@@ -48,6 +49,7 @@ def _handler(original: Any, make: Make, called: int | None = None) -> tuple[Any,
             except TypeError:
                 return original(*args, **kwargs)  # raises, in Python's words
             return make(session, *args, **kwargs)
+        note_answers(session, *args)
         made = chosen.per_option(
             session, original, args, kwargs, lambda given, named: chosen.foreign(session, original, given, named))
         memo(session).created[id(made)] = made

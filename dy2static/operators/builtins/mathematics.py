@@ -19,6 +19,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.iteration.traced_for import fold, iterate
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -152,6 +153,8 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 arg if isinstance(arg, float) else user_methods.as_number(session, arg, *asked) for arg in args
             )
         read = name not in _OF_ITEMS
+        if not read:
+            note_answers(session, *args)
         values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):
             return function(*values, **kwargs)

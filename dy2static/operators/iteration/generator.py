@@ -18,8 +18,6 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session, Staged, active, python_method
-from runtime.tracer.values.containers import several
-from runtime.tracer.values.structure import growing
 
 Give = Callable[[Any], Any]
 Push = Callable[..., None]
@@ -114,17 +112,6 @@ def decided(value: Any) -> Any:
     return value
 
 
-def one_by_one(iterable: Any) -> Any:
-    """What a loop around a ``yield``, or a ``yield from``, goes over where the generator is taken item by item."""
-    session = active()
-    if session is not None and (growing(iterable) is not None or several(iterable) is not None):
-        raise session.error(
-            "a generator goes over a container of which only the run knows what it holds, and its items are taken one "
-            "by one: by next(), zip(), unpacking, or code that is not converted", code="D2S212",
-            hint="Let one for loop, list(), sum() or the like take all its items.")
-    return iterable
-
-
 def is_fresh(session: Session, value: Any) -> bool:
     """Whether a value is a generator of converted code that nothing was taken from yet."""
     if not inspect.isgenerator(value):
@@ -163,6 +150,6 @@ def generator_of(session: Session, iterable: Any) -> Any:
 
 
 __all__ = [
-    "Held", "decided", "fresh", "generator", "is_fresh", "is_unheld", "generator_of", "one_by_one", "remember",
+    "Held", "decided", "fresh", "generator", "is_fresh", "is_unheld", "generator_of", "remember",
     "require_not_left", "returned", "take",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.iteration.one_of_several import items_chosen
-from dy2static.operators.iteration.traced_for import drive
+from dy2static.operators.iteration.traced_for import drive, iterate
 from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
@@ -149,7 +149,7 @@ def enumerated(session: Session, source: Any, start: Any) -> Generator[Any, None
 
         drive(session, source, body, lambda: cells.values[1], cells.names)
 
-    return _made(session, lambda: enumerate(source, start), push)
+    return _made(session, lambda: enumerate(iterate(session, source), start), push)
 
 
 def mapped(session: Session, function: Callable[[Any], Any], source: Any) -> Generator[Any, None, None]:
@@ -163,7 +163,7 @@ def mapped(session: Session, function: Callable[[Any], Any], source: Any) -> Gen
 
         drive(session, source, body, lambda: cells.values[0], cells.names)
 
-    return _standing_for(map, _made(session, lambda: map(function, source), push))
+    return _standing_for(map, _made(session, lambda: map(function, iterate(session, source)), push))
 
 
 def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> Generator[Any, None, None]:
@@ -184,7 +184,10 @@ def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> G
 
         drive(session, source, body, lambda: cells.values[0], cells.names)
 
-    return _standing_for(filter, _made(session, lambda: filter(function, source), push))
+    def pull() -> Iterator[Any]:
+        return filter(_plainly(session, function), iterate(session, source))
+
+    return _standing_for(filter, _made(session, pull, push))
 
 
 _KINDS: weakref.WeakKeyDictionary[Generator[Any, None, None], type] = weakref.WeakKeyDictionary()
@@ -203,6 +206,11 @@ def kind_of(generator: Generator[Any, None, None]) -> type:
 
 def _not(session: Session, flag: Any) -> Any:
     return session.scalar("not_", flag) if isinstance(flag, Staged) else not flag
+
+
+def _plainly(session: Session, function: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """The truth of what a function gives, which must be known now."""
+    return lambda item: bool(truth_of(session, function(item)))
 
 
 def _made(session: Session, pull: Callable[[], Iterator[Any]], push: Callable[[Give], None]) -> Any:

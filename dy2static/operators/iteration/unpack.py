@@ -4,26 +4,28 @@
     a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
     f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star_of_tuple(xs),)
     f(**d)                ->   call(f, **keywords(d))
-    lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
+    lambda: [v for v in xs if v]    ->   lambda: [v for v in each(xs) if tested(v)]
+    for v in xs: yield v       ->   for v in one_by_one(xs): yield v
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
 from dy2static.operators.calls.sequences import StagedSequence
+from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
-from dy2static.operators.iteration.traced_for import as_list
+from dy2static.operators.iteration.traced_for import as_list, iterate
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, active, distribute, python_method
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -223,10 +225,44 @@ def star_of_list(value: Any) -> Any:
     return as_one_list(session, value) if isinstance(found, Choice) else found
 
 
-def each(iterable: Any) -> Any:
-    """What Python itself iterates over, in a comprehension that stays one."""
+def one_by_one(iterable: Any, unpacks: bool = False) -> Any:
+    """What a loop around a ``yield``, or a ``yield from``, goes over where the generator is taken item by item."""
+    session = active()
+    if session is None:
+        return iterable
+    if growing.is_growing(iterable) or containers.several(iterable) is not None:
+        raise session.error(
+            "a generator goes over a container of which only the run knows what it holds, and its items are taken one "
+            "by one: by next(), zip(), unpacking, or code that is not converted", code="D2S212",
+            hint="Let one for loop, list(), sum() or the like take all its items.")
+    found = iterate(session, iterable)
+    return _to_unpack(session, found) if unpacks else found
+
+
+def _to_unpack(session: Session, items: Iterable[Any]) -> Iterator[Any]:
+    """Items that Python unpacks itself."""
+    for item in items:
+        note_answers(session, item)
+        yield item
+
+
+def each(iterable: Any, unpacks: bool = False) -> Any:
+    """What Python itself iterates over, in a comprehension that stays one; ``unpacks``: and unpacks each item."""
     session = active()
     if session is not None:
         boundary.require_none(session, "a comprehension inside a lambda, or with :=,", [iterable])
-        return opened(iterable)
+        found = iterate(session, opened(iterable))
+        return _to_unpack(session, found) if unpacks else found
     return iterable
+
+
+def tested(value: Any) -> Any:
+    """A condition of such a comprehension, which must be known now."""
+    session = active()
+    if session is not None:
+        value = truth_of(session, value)
+        if isinstance(value, Staged):
+            raise session.error(
+                "a condition of a comprehension inside a lambda, or with :=, is only known while the Program runs",
+                hint="Make the lambda a function (def).", code="D2S212")
+    return value

@@ -31,7 +31,9 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import home_of, is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.guards import is_plain
 
 _CHAIN = 4
@@ -59,13 +61,23 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
 
 
 def note_answers(session: Session, *values: Any) -> None:
-    """Guard what users' special methods read that C code may call of some values: ``f(**config)``, ``dict(config)``."""
-    for one in values:
+    """Guard what users' special methods read that C code may call of some values, and of what containers among them
+    hold: ``f(**config)``, ``dict(config)``, ``dict([pair])``."""
+    for one in walk(values, _held, _DEEPEST):
         if id(one) in session.objects.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
             note_parts(session, one)
             for name in ("keys", "__iter__"):
                 note_method(session, one, name)
             _note_methods(session, frozenset(("keys",)), one)
+
+
+_DEEPEST = 3
+_MANY = 64
+
+
+def _held(value: Any) -> Any:
+    """What C code may go through: not a container of many items."""
+    return value if type(value) in (list, tuple) and own_length(value) <= _MANY else ()
 
 
 def note_methods(session: Session, function: types.FunctionType, given: list[Any]) -> None:

@@ -21,6 +21,7 @@ from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.iterators_apart import for_option
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
@@ -140,6 +141,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         value = session.sizes.symbolic(value)
     if op == "+=" and isinstance(target, (list, deque)) or op == "|=" and isinstance(target, dict):
         asked_methods.require_items(session, f"'{op}'", [value], is_converted=False)
+        note_answers(session, value)
     if isinstance(target, (set, dict)):
         asked_methods.require_hashed(session, f"'{op}'", [target, *boundary.keys_of(type(target), [value])])
     if noted or type(target) not in _WATCHED:

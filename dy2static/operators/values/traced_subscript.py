@@ -23,6 +23,7 @@ from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.provenance.environment import WatchedEnvironment
 from dy2static.operators.provenance.iterators_apart import for_option
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.observed import done, observed
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -370,6 +371,7 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     note_content_write(session, obj)
     if isinstance(key, slice):
         asked_methods.require_items(session, "a store to a slice", [value], is_converted=False)
+        note_answers(session, value)
     if own:
         own_method(type(obj), "__setitem__")(obj, key, value)
     else:
