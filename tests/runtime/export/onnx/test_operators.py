@@ -86,6 +86,29 @@ def test_modules(name, tmp_path):
     check(make().eval(), tmp_path, [InputSpec(shape, "float32", "x")], *[(torch.randn(one),) for one in sizes])
 
 
+class Refined(nn.Module):
+    """An encoder's layer in a loop: whether its input needs a gradient is not known there, so that PyTorch's quick path
+    for inference is the only one without that question."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options)
+
+    def forward(self, x):
+        steps = 0
+        while x.abs().max() > 0.01 and steps < 3:
+            x = self.layer(x) * 0.1
+            steps += 1
+        return x, steps
+
+
+@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}], ids=str)
+def test_pytorchs_quick_path_for_inference(options, tmp_path):
+    torch.manual_seed(0)
+    calls = [(torch.randn(2, 5, 8),), (torch.randn(1, 1, 8),), (torch.zeros(1, 2, 8),)]
+    check(Refined(**options).eval(), tmp_path, [InputSpec([None, None, 8], "float32", "x")], *calls)
+
+
 def test_a_division_of_ints_by_zero_ends_the_run(tmp_path):
     def f(x, n):
         return n // x.long()
