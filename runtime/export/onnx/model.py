@@ -112,6 +112,7 @@ def _translated(program: Program, tensors: Sequence[torch.Tensor], writer: Write
     inputs = [_input(t, one.var, one.name, taken) for one in program.inputs]
     weights = {one.var: _weight(t, one.var, one.name, tensor) for one, tensor in zip(program.params, tensors)}
     state = [weights.pop(write.target) for write in program.writes]
+    writer.given = [*inputs, *state]
     for one in state:
         one.name = one.const_value.name = plain_name(one.name, taken)
     results = outputs_of(program, "ONNX", "D2S541")
