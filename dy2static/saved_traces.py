@@ -16,6 +16,7 @@ import torch
 
 from dy2static.cached_calls import Specs, rebuilt, shown, structure_of
 from dy2static.errors import Dy2StaticError, SignatureError, TraceError
+from dy2static.examples import is_packed, packed_of, tensor_of
 from dy2static.output_spec import OutputSpec, keep_results
 from dy2static.program_cache import Dynamic
 from dy2static.saved_methods import Calls
@@ -395,9 +396,10 @@ def _example(calls: Calls, specs: Specs, sizes: Sequence[int]) -> dict[str, Any]
         if calls.from_calls and id(spec) in made:
             return made[id(spec)]
         if isinstance(spec, InputSpec):
-            free = itertools.cycle(sizes)
-            shape = [next(free) if size is None else size for size in spec.shape]
-            result: Any = torch.zeros(shape, dtype=spec.dtype, device=device)
+            result: Any = tensor_of(spec, sizes, device)
+        elif is_packed(spec):
+            result = packed_of(spec, sizes, device)
+            made.update({id(part): value for part, value in zip(spec, result)})
         else:
             inside = structure_of(spec)
             if inside is None:
