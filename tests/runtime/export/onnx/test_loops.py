@@ -62,3 +62,13 @@ def test_steps_are_one_loop(kind, length, tmp_path):
 def test_steps_of_a_known_number_are_written_one_after_another(tmp_path):
     found = operators(_exported(Recurrent, 6, tmp_path))
     assert "Loop" not in found and found.count("Gemm") + found.count("MatMul") == 18
+
+
+def test_a_loop_over_no_rows(tmp_path):
+    def f(x):
+        h = torch.zeros(3)
+        for row in x:
+            h = torch.tanh(h + row)
+        return h
+
+    check(f, tmp_path, [InputSpec([None, 3], "float32", "x")], *[(torch.ones(count, 3),) for count in (0, 1, 4)])
