@@ -334,6 +334,8 @@ def _full(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Value:
     dtype = t.dtype(type_)
     name = op.name.split(".")[1]
     value = bound["fill_value"] if "fill_value" in bound else int("ones" in name)
+    if shape_of(type_) == ():  # OpenVINO expands a number to no dimensions as one element
+        return t.value(value, dtype)
     if "size" in bound:
         sizes = _row(t, bound["size"])
         if any(isinstance(one, Variable) for one in bound["size"]):
