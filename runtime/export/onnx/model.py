@@ -20,6 +20,7 @@ from runtime.errors import StorageError
 from runtime.export.inference import program_for_inference, variants_for_inference
 from runtime.export.lists import refine
 from runtime.export.onnx.files import Checked
+from runtime.export.onnx.kernels import give_kernels
 from runtime.export.onnx.rules import require_all, rule_of
 from runtime.export.onnx.sizes import require_sizes
 from runtime.export.onnx.translator import Translator
@@ -198,6 +199,7 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
         from onnx_ir.passes.common import InlinePass
 
         InlinePass()(model)
+    give_kernels(model)
     keep = {*model.graph.inputs, *model.graph.outputs}
     numbers: dict[str, int] = {}
 

@@ -109,6 +109,19 @@ def test_pytorchs_quick_path_for_inference(options, tmp_path):
     check(Refined(**options).eval(), tmp_path, [InputSpec([None, None, 8], "float32", "x")], *calls)
 
 
+def test_one_of_two_flags_and_of_two_numbers_of_16_bits(tmp_path):
+    def f(x, n):
+        masked = x > 0
+        masked[x > 1] = False
+        large = x.sum() > 0
+        most = max(bool(large), bool(n.max() > 100))
+        short = x.to(torch.int16)
+        return (torch.where(x > 0, x > 1, x < -1), masked, (x > 0).masked_fill(x > 1, False), most,
+                torch.where(x > 0, short, -short), torch.where(x > 0, x.half(), x.half() * 2))  # fmt: skip
+
+    check(f, tmp_path, SPECS, (ROWS, WHOLE), (-ROWS, WHOLE * 90))
+
+
 def test_a_division_of_ints_by_zero_ends_the_run(tmp_path):
     def f(x, n):
         return n // x.long()
