@@ -332,6 +332,13 @@ def _filled(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("index_put.default", a["self"], [*[None] * dim, a["index"]], value)
 
 
+def _added(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``index_add``: rows are added at places, at one several times, too."""
+    dim, alpha = a["dim"] % max(len(_sizes(a["self"])), 1), a.get("alpha", 1)
+    source = a["source"] if alpha == 1 else aten("mul.Tensor", a["source"], alpha)
+    return aten("index_put.default", a["self"], [*[None] * dim, a["index"]], source, True)
+
+
 COMPOSITES: dict[str, Composite] = {
     "aten.square": _square, "aten.var": _variance, "aten.std": _variance, "aten.norm": _norm, "aten.outer": _outer,
     "aten.adaptive_avg_pool1d": _pooled, "aten.adaptive_avg_pool2d": _pooled, "aten.adaptive_avg_pool3d": _pooled,
@@ -340,7 +347,7 @@ COMPOSITES: dict[str, Composite] = {
     "aten.count_nonzero": _count_nonzero, "aten.conv_transpose1d": _transposed_convolution,
     "aten.conv_transpose2d": _transposed_convolution, "aten.conv_transpose3d": _transposed_convolution,
     "aten.hstack": _side_by_side, "aten.vstack": _side_by_side, "aten.eye": _eye,
-    "aten.index_fill": _filled, "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
+    "aten.index_add": _added, "aten.index_fill": _filled, "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
     "aten.gru_cell": _gru_cell, "aten.lstm_cell": _lstm_cell, "aten.rnn_tanh_cell": _rnn_cell("tanh.default"),
     "aten._transformer_encoder_layer_fwd": _encoder_layer, "aten.rnn_relu_cell": _rnn_cell("relu.default"),
     "aten.batch_norm": _batch_norm, "aten.trace": _trace,

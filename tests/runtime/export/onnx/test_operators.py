@@ -122,6 +122,38 @@ def test_one_of_two_flags_and_of_two_numbers_of_16_bits(tmp_path):
     check(f, tmp_path, SPECS, (ROWS, WHOLE), (-ROWS, WHOLE * 90))
 
 
+class Experts(nn.Module):
+    """Rows go to the two experts that their gate chooses, and what these give is added up."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            rows, place = torch.where(chosen == number)
+            if rows.numel() > 0:
+                out.index_add_(0, rows, expert(x[rows]) * weights[rows, place][:, None])
+        return out
+
+
+def test_rows_that_are_sent_to_experts(tmp_path):
+    torch.manual_seed(0)
+    calls = [(torch.randn(count, 4),) for count in (1, 5, 0)]
+    check(Experts().eval(), tmp_path, [InputSpec([None, 4], "float32", "x")], *calls)
+
+
+def test_rows_that_are_added_at_places(tmp_path):
+    def f(x, n):
+        places = torch.tensor([2, 0, 2])
+        y = torch.ones(5, 4).index_add(0, places, x[:3], alpha=0.5)
+        return y, x.index_add(-1, torch.tensor([1, 1]), x[:, :2]), n.index_add(0, torch.tensor([0]), n[1:2])
+
+    check(f, tmp_path, SPECS, (torch.cat([ROWS] * 3)[:3], WHOLE))
+
+
 def test_a_division_of_ints_by_zero_ends_the_run(tmp_path):
     def f(x, n):
         return n // x.long()
