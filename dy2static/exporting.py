@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dy2static.saving import make_artefact
+from dy2static.saving import artefact_for_inference
 from runtime.export.c import export_artefact
 from runtime.storage.artefact import Artefact
 from runtime.translated import TranslatedLayer
@@ -49,7 +49,7 @@ def artefact_to_export(layer: Any, input_spec: Any, method: str) -> Artefact:
             raise TypeError("a loaded layer is exported as it is; it takes no input_spec")
         artefact = layer.artefact()
     else:
-        artefact = make_artefact(layer, input_spec, None if method == "forward" else [method])
+        artefact = artefact_for_inference(layer, input_spec, method)
     if method not in artefact.methods:
         raise ValueError(f"there is no method {method!r} to export; there are: {', '.join(artefact.methods)}")
     return artefact

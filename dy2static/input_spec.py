@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import torch
 
 from dy2static.cache_key import value_key
+from dy2static.cached_calls import rebuilt, structure_of
 from dy2static.errors import SignatureError
+from dy2static.examples import is_packed, packed_of, tensor_of
 from dy2static.signature import Signature
 from runtime.ir.input_spec import InputSpec
 
@@ -115,11 +117,18 @@ def read_tree(spec: Any) -> Any:
     """An argument as a spec: InputSpecs in place of tensors."""
     if isinstance(spec, torch.Tensor):
         return InputSpec.from_tensor(spec)
-    if type(spec) in (list, tuple):
-        return type(spec)(read_tree(item) for item in spec)
-    if isinstance(spec, dict):
-        return {key: read_tree(item) for key, item in spec.items()}
-    return spec
+    return _with_each(spec, read_tree)
+
+
+def _with_each(spec: Any, change: Callable[[Any], Any]) -> Any:
+    """A container with other items; the same if none is another."""
+    inside = structure_of(spec)
+    if inside is None:
+        return spec
+    items = [change(item) for item in inside[1]]
+    if type(spec) not in (list, tuple, dict) and all(new is old for new, old in zip(items, inside[1])):
+        return spec
+    return rebuilt(spec, inside[0], items)
 
 
 def _match(spec: Any, value: Any, label: str, found: list[tuple[torch.Tensor, InputSpec]]) -> None:
@@ -143,8 +152,20 @@ def _match(spec: Any, value: Any, label: str, found: list[tuple[torch.Tensor, In
                 _fail(label, f"has a key {key!r}, InputSpec has none", "D2S305")
         for key, inner in spec.items():
             _match(inner, value[key], f"{label}[{key!r}]", found)
+    elif _has_specs(spec):
+        (names, inner), others = structure_of(spec) or ((), ()), structure_of(value)
+        if type(value) is not type(spec) or others is None or others[0] != names:
+            _fail(label, f"is of type {type(value).__name__}, InputSpec says {type(spec).__name__}", "D2S305")
+        for name, one, item in zip(names, inner, others[1]):
+            _match(one, item, f"{label}.{name}", found)
     elif value_key(spec) != value_key(value):
         _fail(label, f"is {_shown(value)}, InputSpec says {_shown(spec)}", "D2S306")
+
+
+def _has_specs(spec: Any) -> bool:
+    """Whether a container of a class (a named tuple, a dataclass) has InputSpecs in it."""
+    inside = structure_of(spec)
+    return inside is not None and any(isinstance(one, InputSpec) or _has_specs(one) for one in inside[1])
 
 
 def _match_tensor(spec: InputSpec, value: Any, label: str) -> None:
@@ -174,14 +195,10 @@ def _shown(value: Any) -> str:
 
 def _example(spec: Any, device: torch.device | None) -> Any:
     if isinstance(spec, InputSpec):
-        free = itertools.cycle(_EXAMPLE_SIZES)
-        sizes = [next(free) if size is None else size for size in spec.shape]
-        return torch.zeros(sizes, dtype=spec.dtype, device=device)
-    if type(spec) in (list, tuple):
-        return type(spec)(_example(item, device) for item in spec)
-    if type(spec) is dict:
-        return {key: _example(item, device) for key, item in spec.items()}
-    return spec
+        return tensor_of(spec, _EXAMPLE_SIZES, device)
+    if is_packed(spec):
+        return packed_of(spec, _EXAMPLE_SIZES, device)
+    return _with_each(spec, lambda item: _example(item, device))
 
 
 __all__ = ["InputSpec", "Specs", "read_specs", "read_tree"]

@@ -25,14 +25,14 @@ class loop_options:  # used like a function
     Args:
         max_iterations: RuntimeError, when the Program runs, if a loop goes on after so many iterations.
         unroll: True: each iteration is recorded by itself (D2S280 if only a tensor knows how many there are).
-            False: a ``range`` becomes a staged loop, however short it is.
+            False: a ``range``, or the rows of a tensor, become a staged loop, however few there are.
         shape_invariants: For variables of the loop that hold tensors, their sizes in every iteration, None for those
             that may change: ``{"x": [None, 3]}``.
         recompute: True: backward computes each iteration's intermediate results again, rather than keeping them
             (random results are kept), as ``runtime.recompute()`` around the body does.
         checkpoints: How many states of a staged loop are kept for backward, which computes the others again: memory
             that does not grow with the number of iterations. Random numbers are drawn again, the same ones. A
-            ``range`` becomes a staged loop then.
+            ``range``, or the rows of a tensor, become a staged loop then.
 
     It changes no value, and outside a converted function it does nothing.
 

@@ -49,12 +49,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user says of the calls to save. ``several``: whether cached Programs count beside the last one."""
+    """What the user says of the calls to save. ``several``: whether cached Programs count beside the last one.
+    ``only``: the one method that the InputSpecs are for, if no other is wanted."""
 
     input_spec: Any = None
     methods: Any = None
     variants: Mapping[str, Any] | None = None
     several: bool = False
+    only: str | None = None
 
 
 def target_of(layer: Any, asked: Asked) -> Target:
@@ -69,7 +71,7 @@ def target_of(layer: Any, asked: Asked) -> Target:
     if isinstance(layer, torch.nn.Module):
         target = _module_target(layer, asked)
     else:
-        if asked.methods is not None:
+        if asked.methods is not None or asked.only not in (None, "forward"):
             raise TypeError("methods are those of an nn.Module; a function has none")
         static = converted(layer)
         owner = unasked(static, "__self__")
@@ -87,14 +89,15 @@ def _module_target(root: torch.nn.Module, asked: Asked) -> Target:
             hint="Remove them before saving and put them on the loaded layer, or wrap the module in another one.",
             code="D2S521",
         )
-    methods = asked.methods
+    methods = asked.methods if asked.only is None else {asked.only: asked.input_spec}
     wanted: dict[str, Any] = dict(methods) if isinstance(methods, Mapping) else dict.fromkeys(methods or ())
     if isinstance(methods, str):
         raise TypeError(f"methods takes a list of names, not the string {methods!r}")
     found: dict[str, Calls] = {}
-    if type(root).forward is not torch.nn.Module.forward or "forward" in vars(root):
-        forward = converted(root.forward)
-        found["forward"] = _calls(forward, wanted.pop("forward", None) or asked.input_spec, asked)
+    of_forward = wanted.pop("forward", None) or asked.input_spec
+    has_forward = type(root).forward is not torch.nn.Module.forward or "forward" in vars(root)
+    if has_forward and asked.only in (None, "forward"):
+        found["forward"] = _calls(converted(root.forward), of_forward, asked)
     for name in wanted:
         if name.startswith("_") or hasattr(torch.nn.Module, name):
             raise TypeError(f"{name!r} cannot be the name of a saved method")

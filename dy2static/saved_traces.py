@@ -16,6 +16,7 @@ import torch
 
 from dy2static.cached_calls import Specs, rebuilt, shown, structure_of
 from dy2static.errors import Dy2StaticError, SignatureError, TraceError
+from dy2static.examples import is_packed, packed_of, tensor_of
 from dy2static.output_spec import OutputSpec, keep_results
 from dy2static.program_cache import Dynamic
 from dy2static.saved_methods import Calls
@@ -79,18 +80,45 @@ def traces_of(
     """
     if root is None:
         return _filled([_in_modes(calls, specs, modes, outputs) for specs in calls.kinds])
-    before = [(module, module.training) for module in root.modules()]
     found: list[Traces] = [{} for _ in calls.kinds]
-    try:
-        for mode in MODES:
-            if mode in modes:
-                root.train(mode == "train")
+    for mode in MODES:
+        if mode in modes:
+            with _in_mode(root, mode):
                 for traces, specs in zip(found, calls.kinds):
                     traces.update(_in_modes(calls, specs, [mode], outputs))
+    return _filled(found)
+
+
+@contextlib.contextmanager
+def _in_mode(root: torch.nn.Module | None, mode: str) -> Iterator[None]:
+    """A module and its parts in a mode; afterwards each is in its own."""
+    before = [] if root is None else [(module, module.training) for module in root.modules()]
+    try:
+        if root is not None:
+            root.train(mode == "train")
+        yield
     finally:
         for module, training in before:
             module.training = training
-    return _filled(found)
+
+
+def traces_for_inference(calls: Calls, root: torch.nn.Module | None) -> Traces:
+    """The trace of what is exported: of the usual call, in eval, without gradients.
+
+    One with gradients switched on beside it, if the function asks whether they are: what is fast without them may have
+    no form where it is exported to. That one alone, if there is no other. Errors raised: as of ``traces_of``.
+    """
+    specs = calls.kinds[0]
+    found: Traces = {}
+    with _in_mode(root, "eval"):
+        with contextlib.suppress(Exception):  # then the function may need gradients: its other trace says why
+            found["eval"] = _traces(calls, specs, None, gradients=False, inference=True)
+        if not found or any(trace.traced.asks_gradients for trace in found["eval"]):
+            found = {WITHOUT_GRADIENTS[mode]: traces for mode, traces in found.items()}
+            found["eval"] = _traces(calls, specs, None, inference=True)
+    for trace in itertools.chain(*found.values()):
+        require_no_training(trace.traced)
+    return found
 
 
 def traces_as_it_is(calls: Calls, outputs: OutputSpec | None = None) -> list[Traces]:
@@ -122,24 +150,23 @@ def _filled(found: list[Traces]) -> list[Traces]:
     return found
 
 
-def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bool = True) -> list[Trace]:
+def _traces(
+    calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bool = True, inference: bool = False
+) -> list[Trace]:
     """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast.
 
     A size that is left open must stay open: where the Program would hold for the example only, other examples are
-    tried, and then it is an error.
+    tried, and then it is an error. ``inference``: one trace, for arguments and parameters that need no gradient.
     """
     failure: Exception | None = None
     around = [(one, torch.get_autocast_dtype(one)) for one in autocast_devices() if torch.is_autocast_enabled(one)]
     for sizes, others in _EXAMPLES:
-        example = _Example(calls, specs, sizes, gradients)
+        example = _Example(calls, specs, sizes, gradients, inference)
         try:
             with usual_state(), torch.set_grad_enabled(gradients):
                 traces = example.traces({})
-                with _frozen(traces) as some, contextlib.suppress(Exception):  # then no such call is answered
-                    traces += example.traces({}) if some else []
-                if any(AUTOCAST in trace.traced.asked_settings for trace in traces):
-                    with contextlib.suppress(Exception):
-                        traces += _under(around, example)
+                if not inference:
+                    traces += _otherwise(traces, around, example)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
                 failure = failure or error
@@ -160,6 +187,17 @@ def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: b
     raise failure
 
 
+def _otherwise(traces: list[Trace], around: Sequence[tuple[str, torch.dtype]], example: _Example) -> list[Trace]:
+    """More traces, if the function asks for what was otherwise; where there can be none, no such call is answered."""
+    found: list[Trace] = []
+    with _frozen(traces) as some, contextlib.suppress(Exception):
+        found += example.traces({}) if some else []
+    if any(AUTOCAST in trace.traced.asked_settings for trace in traces):
+        with contextlib.suppress(Exception):
+            found += _under(around, example)
+    return found
+
+
 def _under(autocast: Sequence[tuple[str, torch.dtype]], example: _Example) -> list[Trace]:
     """The traces for calls under the autocast under which the function is saved, if it is under one."""
     with contextlib.ExitStack() as stack:
@@ -171,8 +209,10 @@ def _under(autocast: Sequence[tuple[str, torch.dtype]], example: _Example) -> li
 class _Example:
     """One example of a kind of call, and what the function does with it."""
 
-    def __init__(self, calls: Calls, specs: Specs, sizes: Sequence[int], gradients: bool) -> None:
-        self._calls, self._gradients = calls, gradients
+    def __init__(
+        self, calls: Calls, specs: Specs, sizes: Sequence[int], gradients: bool, inference: bool = False
+    ) -> None:
+        self._calls, self._gradients, self._inference = calls, gradients, inference
         bound = _example(calls, specs, sizes)
         self._arguments = flatten(bound)
         by_tensor = _specs_of(specs, bound)
@@ -214,10 +254,12 @@ class _Example:
 
     def _as_open_as_possible(self, needs: dict[str, bool]) -> tuple[Traced, Ahead]:
         """Trace with as much left open as the function allows: which inputs need a gradient, and how they lie in
-        memory. What cannot be left open, each call has to have as the example has it."""
+        memory. What cannot be left open, each call has to have as the example has it.
+
+        For inference no input needs one, and nobody asks what calls have: the layouts are open all or none."""
         everywhere = frozenset(self._arguments.labels)
-        needing = everywhere - self._stopped - needs.keys()
-        raising = not self._gradients or any(needs.values())
+        needing = frozenset[str]() if self._inference else everywhere - self._stopped - needs.keys()
+        raising = not self._inference and (not self._gradients or any(needs.values()))
 
         def attempt(needing: frozenset[str], layouts: frozenset[str]) -> tuple[Traced, Ahead]:
             ahead = Ahead(needing, layouts, raising, in_file=True, decidable=_DECIDED - len(needs))
@@ -227,6 +269,8 @@ class _Example:
             return attempt(needing, everywhere)
         except TraceError:
             closed = attempt(frozenset(), frozenset())
+        if self._inference:
+            return closed
         tries = [(needing, frozenset[str]()), (frozenset[str](), everywhere)]
         if len(everywhere) <= _TRIED_APART:
             tries = [
@@ -352,9 +396,10 @@ def _example(calls: Calls, specs: Specs, sizes: Sequence[int]) -> dict[str, Any]
         if calls.from_calls and id(spec) in made:
             return made[id(spec)]
         if isinstance(spec, InputSpec):
-            free = itertools.cycle(sizes)
-            shape = [next(free) if size is None else size for size in spec.shape]
-            result: Any = torch.zeros(shape, dtype=spec.dtype, device=device)
+            result: Any = tensor_of(spec, sizes, device)
+        elif is_packed(spec):
+            result = packed_of(spec, sizes, device)
+            made.update({id(part): value for part, value in zip(spec, result)})
         else:
             inside = structure_of(spec)
             if inside is None:
@@ -383,4 +428,4 @@ def _specs_of(specs: Any, values: Any) -> dict[int, InputSpec]:
     return found
 
 
-__all__ = ["Trace", "traces_as_it_is", "traces_of", "usual_state"]
+__all__ = ["Trace", "traces_as_it_is", "traces_for_inference", "traces_of", "usual_state"]

@@ -18,7 +18,7 @@ import torch
 
 from dy2static.output_spec import OutputSpec
 from dy2static.saved_methods import Asked, Target, target_of
-from dy2static.saved_traces import Traces, traces_of
+from dy2static.saved_traces import Traces, traces_for_inference, traces_of
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.ir.compare import difference
@@ -82,6 +82,13 @@ def save(
 def make_artefact(layer: Any, input_spec: Any = None, methods: Any = None, variants: Any = None) -> Artefact:
     """What ``save`` writes, in memory; without InputSpecs, for the last call alone."""
     return _artefact(target_of(layer, Asked(input_spec, methods, variants)), MODES, None)
+
+
+def artefact_for_inference(layer: Any, input_spec: Any = None, method: str = "forward") -> Artefact:
+    """One method as it is exported: for calls in eval, of arguments that need no gradient. Without InputSpecs, as it
+    was called last. Errors raised: as of ``save``."""
+    target = target_of(layer, Asked(input_spec, only=method))
+    return assembled(target, {name: [traces_for_inference(one, target.root)] for name, one in target.methods.items()})
 
 
 def checked_modes(modes: Any) -> tuple[str, ...]:
@@ -183,4 +190,4 @@ def _modules_of(live: list[LiveParameter], tensors: Tensors) -> tuple[list[Modul
     return entries, state
 
 
-__all__ = ["assembled", "checked_modes", "make_artefact", "save"]
+__all__ = ["artefact_for_inference", "assembled", "checked_modes", "make_artefact", "save"]

@@ -65,6 +65,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "onnx": {"runtime.export.onnx"},
     "onnx_ir": {"runtime.export.onnx"},
     "onnxruntime": {"runtime.export.onnx"},
+    "openvino": {"runtime.export.onnx"},
     "onnxscript": {"runtime.torch_internals"},
     "pytest": {"dy2static.testing.plugin"},
     "_pytest": {"dy2static.testing.plugin"},

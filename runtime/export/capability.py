@@ -29,6 +29,7 @@ class Target:
 TARGETS: dict[str, Target] = {
     "c": Target("exported C", "D2S530", "D2S531"),
     "onnx": Target("ONNX", "D2S540", "D2S541"),
+    "openvino": Target("ONNX in OpenVINO", "D2S540", "D2S541"),
     "torch": Target("torch.export", "D2S550", "D2S551"),
 }
 
@@ -63,8 +64,10 @@ class Row:
 
 
 def _row(title: str, found: Callable[[Program], Iterator[Need]], c: Answer, onnx: Answer, torch: Answer,
-         instead: str = "", boundary: bool = False) -> Row:  # fmt: skip
-    return Row(title, found, {"c": c, "onnx": onnx, "torch": torch}, instead, boundary)
+         instead: str = "", boundary: bool = False, openvino: Answer | None = None) -> Row:  # fmt: skip
+    """``openvino``: where it is not as for ONNX, because OpenVINO does not load it, or computes something else."""
+    answers = {"c": c, "onnx": onnx, "openvino": onnx if openvino is None else openvino, "torch": torch}
+    return Row(title, found, answers, instead, boundary)
 
 
 _PASS_IN = "Compute it outside of what is exported, and pass it as an argument."
@@ -74,6 +77,7 @@ _SAY_OUTSIDE = "Return what is to be said, and say it outside of what is exporte
 _KEEPS_NOTHING = No("nothing is kept beyond the call")
 _GRADIENTS = No("gradients inside of what is exported")
 
+_NO_SEQUENCES = No("it does not load sequences that a branch or loop makes")
 _DRAWN = No("Python's random numbers, NumPy's, and clocks")
 
 TABLE: tuple[Row, ...] = (
@@ -83,13 +87,17 @@ TABLE: tuple[Row, ...] = (
     _row("loop", needs.called("while_loop"), Form("`while`"), Form("`Loop`"), Form("`while_loop`")),
     _row("rows of a loop", needs.called("scan"), Form("`for`"), Form("`Loop` with scan outputs"),
          Form("`while_loop` that fills rows")),
-    _row("exception", needs.called("raise", "assert"), Form("an error with its text"),
-         Form("a node that fails, named by its text"), Form("an assertion with its text")),
+    _row("exception", needs.exceptions, Form("an error with its text"), Form("a node that fails, named by its text"),
+         Form("an assertion with its text"), "Return a flag that says so, and let the caller raise.",
+         openvino=No("it runs on where a run should end")),
+    _row("check of an operator", needs.checks, Form("an error with its text"),
+         Form("a node that fails, named by its text"), Form("an assertion with its text"),
+         openvino=Form("none: the run goes on where eager raises")),
     _row("write to what the function made", needs.called("update"), Form("in place; not all views"),
          Form("functional operators; `ScatterElements` for views"), Form("the writes, on copies")),
     _row("gradient of one's own", needs.called("custom_grad"), Form("its forward half"), Form("its forward half"),
          Form("its forward half")),
-    _row("function that calls itself", needs.called("recursion"), No("a function that calls itself"),
+    _row("function that calls itself", needs.recursions, No("a function that calls itself"),
          No("a function that calls itself"), No("a function that calls itself"),
          "Write it as a loop over tensors that hold what is still to be done."),
     _row("number of the run", needs.numbers, Form("64 bits, checked"), Form("a tensor without dimensions, checked"),
@@ -100,12 +108,13 @@ TABLE: tuple[Row, ...] = (
     _row("sizes change in a loop", needs.sizes_of_loops, Form("any"), Form("any"),
          No("PyTorch's while_loop carries tensors of one size"),
          "Fill a tensor that is made before the loop, in place of making a larger one in each iteration."),
-    _row("list that grows", needs.lists, Form("an array of tensors or numbers"), Form("a sequence"),
-         No("PyTorch's graphs have no lists that a branch or loop makes"),
-         "Fill the rows of a tensor that is made before the loop, or use torch.where for what a path adds."),
     _row("list of lists that grows", needs.lists_of_lists, No("a list of lists that the run makes"),
          No("a list of lists that the run makes"), No("PyTorch's graphs have no lists that a branch or loop makes"),
          "Keep one list, and a list of the numbers that say where each part of it begins."),
+    _row("list that grows", needs.lists, Form("an array of tensors or numbers"), Form("a sequence"),
+         No("PyTorch's graphs have no lists that a branch or loop makes"),
+         "Fill the rows of a tensor that is made before the loop, or use torch.where for what a path adds.",
+         openvino=_NO_SEQUENCES),
     _row("text of the run", needs.texts, No("text as a value of the run"), No("text as a value of the run"),
          No("text as a value of the run"), "Return the numbers, and make the text of them outside."),
     _row("complex number", needs.complexes, No("there are no complex tensors"), No("there are no complex tensors"),
@@ -121,7 +130,7 @@ TABLE: tuple[Row, ...] = (
          No("a model changes nothing that was there before the call"), Form("the argument is written"), _RETURN, True),
     _row("write to a buffer", needs.writes_to_buffers, No("nothing is changed that was there before the call"),
          Form("an input with the stored value unless it is given, and an output"), Form("the buffer is written"),
-         _RETURN, True),
+         _RETURN, True, No("it takes no other value for an input that has one in the file")),
     _row("store to an object", needs.stores, _KEEPS_NOTHING, _KEEPS_NOTHING, _KEEPS_NOTHING, _RETURN,
          True),
     _row("print", needs.called("print"), No("it prints nothing"), No("a model prints nothing"),

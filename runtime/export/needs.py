@@ -39,6 +39,29 @@ def called(*names: str) -> Found:
     return found
 
 
+def recursions(program: Program) -> Iterator[Need]:
+    """Calls of a function in itself; the function may be the one that is exported, which nobody calls."""
+    return (Need(op, "recursion") for op in program.block.walk() if op.name == "recur")
+
+
+def _is_users(op: Operator) -> bool:
+    limited = op.attrs.get("max_iterations") is not None
+    return limited or op.name == "raise" or op.name == "assert" and op.attrs.get("exception") == "AssertionError"
+
+
+def exceptions(program: Program) -> Iterator[Need]:
+    """Exceptions that the user's code raises: ``raise``, ``assert``, a limit of iterations."""
+    for op in program.block.walk():
+        if _is_users(op):
+            limit = op.attrs.get("max_iterations")
+            yield Need(op, op.name if limit is None else f"{op.name}, which ends after {limit} iterations")
+
+
+def checks(program: Program) -> Iterator[Need]:
+    """What operators check of their arguments while they run."""
+    return (Need(op, op.name) for op in program.block.walk() if op.name == "assert" and not _is_users(op))
+
+
 def gradients(program: Program) -> Iterator[Need]:
     """Gradients that are computed inside."""
     harmless = ("grad.named", "grad.leaf")
@@ -200,6 +223,8 @@ def choices(program: Program) -> Iterator[Need]:
         yield Need(None, "a result whose structure differs")
 
 
-__all__ = ["Found", "Need", "autocasts", "called", "choices", "complexes", "gradients", "halves", "lists",
-           "lists_of_lists", "numbers", "randoms", "sizes_of_loops", "sizes_of_paths", "stores", "texts",
-           "writes_to_arguments", "writes_to_buffers"]  # fmt: skip
+__all__ = [
+    "Found", "Need", "autocasts", "called", "checks", "choices", "complexes", "exceptions", "gradients", "halves",
+    "lists", "lists_of_lists", "numbers", "randoms", "recursions", "sizes_of_loops", "sizes_of_paths", "stores",
+    "texts", "writes_to_arguments", "writes_to_buffers",
+]  # fmt: skip

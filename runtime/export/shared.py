@@ -56,4 +56,26 @@ def _shown(t: Translates, part: Operand) -> str:
     return str(found.constant) if found is not None and isinstance(found.constant, str) else "{}"
 
 
-__all__ = ["Nothing", "Translates", "message_of", "text_of"]
+SPLIT = 2.0**27 + 1
+"""A float times this, and the difference of that to itself, is its upper half of digits: products of halves are exact.
+(Veltkamp's splitting; with it Dekker's product tells what a rounded product lacks.)"""
+
+
+def halves(value: float) -> tuple[float, float]:
+    """The upper and the lower half of a float's digits.
+
+    >>> sum(halves(1e22)) == 1e22, halves(10.0)
+    (True, (10.0, 0.0))
+    """
+    high = value * SPLIT - (value * SPLIT - value)
+    return high, value - high
+
+
+def no_digits(digits: Operand, kind: str) -> str:
+    """Why ``round()`` to a number of digits has no form, if it has none. To 22 digits, the power of ten is exact."""
+    if digits is None or (type(digits) is int and 0 <= digits <= (22 if kind == "float" else 2**31)):
+        return ""
+    return "round() to a number of digits that is no constant from 0 to 22"
+
+
+__all__ = ["SPLIT", "Nothing", "Translates", "halves", "message_of", "no_digits", "text_of"]

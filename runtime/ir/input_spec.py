@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from runtime.ir.constants import TORCH_CONSTANTS
 
@@ -60,6 +61,22 @@ class InputSpec:
         if not isinstance(array, numpy.ndarray):
             raise TypeError(f"InputSpec.from_numpy() takes a NumPy array, not {type(array).__name__}")
         return cls(array.shape, str(array.dtype), name)
+
+    @classmethod
+    def packed(
+        cls, features: Sequence[int | None], dtype: str | torch.dtype = "float32", *, enforce_sorted: bool = False
+    ) -> PackedSequence:
+        """The specs of a ``PackedSequence``: any number of sequences of any lengths, of vectors of a shape.
+
+        ``enforce_sorted``: it was packed so, and has no indices.
+
+        >>> InputSpec.packed([3]).data
+        InputSpec(shape=(None, 3), dtype=torch.float32)
+        """
+        rows = cls([None, *_shape(features)], dtype)
+        counts = [cls([None], "int64") for _ in range(3)]
+        parts: tuple[Any, ...] = (rows, counts[0], *([None, None] if enforce_sorted else counts[1:]))
+        return tuple.__new__(PackedSequence, parts)  # PyTorch's asks the parts what only tensors are asked
 
     def batch(self, batch_size: int | None) -> InputSpec:
         """Put a batch dimension in front, in place; returns the spec itself.

@@ -18,7 +18,8 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     failed, run = doctest.testfile(str(PAGE), module_relative=False)
     assert failed == 0 and run >= 20
-    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["coder.d2s", "encoder.d2s", "linear.d2s"]
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [
+        "coder.d2s", "doubled.d2s", "encoder.d2s", "linear.d2s"]
 
 
 def test_what_it_names() -> None:

@@ -9,6 +9,7 @@ import torch
 
 from dy2static import InputSpec, load, loop_options, save, to_static
 from dy2static.errors import TraceError
+from tests.oracle import check
 
 
 def loops(static):
@@ -101,6 +102,39 @@ def test_unroll() -> None:
         static = to_static(f)
         assert torch.equal(static(torch.zeros(2), n), f(torch.zeros(2), n))
         assert bool(loops(static)) is staged
+
+
+def of_rows(x, h):
+    with loop_options(unroll=False):
+        for row in x:
+            h = torch.tanh(row + h * 0.5)
+            if h.sum() > 2:
+                break
+    return h
+
+
+def written_rows(x, h):
+    y = x.detach().clone()
+    with loop_options(unroll=False):
+        for row in y:
+            row.mul_(2)
+            h = h + row
+    return y, h
+
+
+@pytest.mark.parametrize("function", [of_rows, written_rows])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_rows_of_a_known_number_are_a_loop(function, count) -> None:
+    x, h = (torch.arange(count * 2.0).reshape(count, 2) - 1).requires_grad_(), torch.ones(2, requires_grad=True)
+    check(function, (x, h), paths=("program",), none_is_zero=True)
+    static = to_static(function)
+    static(x, h)
+    assert len(loops(static)) == (1 if count else 0)
+
+
+def test_there_are_no_rows_of_a_number() -> None:
+    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+        to_static(of_rows)(torch.tensor(1.0), torch.ones(2))
 
 
 def test_shape_invariants() -> None:

@@ -22,7 +22,7 @@ def tensor(g: Writer, depth: int = 2) -> str:
             lambda: f"({one} + self.running)",
             lambda: f"self.gate({one})",
         )
-    if g.chance(0.12):
+    if g.draws and g.chance(0.12):
         g.note("random")
         return g.one_of(
             lambda: f"F.dropout({one}, 0.3)",

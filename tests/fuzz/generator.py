@@ -35,8 +35,9 @@ ENDS = (
 class Generator(Writer):
     """Writes one random program."""
 
-    def __init__(self, seed: int, *, depth: int = 3, size: int = 3) -> None:
+    def __init__(self, seed: int, *, depth: int = 3, size: int = 3, draws: bool = True) -> None:
         super().__init__(seed, size)
+        self.draws = draws
         self.depth = depth
         self.module = self.chance(0.25)
 

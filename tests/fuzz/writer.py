@@ -29,6 +29,8 @@ class Writer:
         """Whether ``return`` may stand here."""
         self.module = False
         """Whether the program is the forward of a module."""
+        self.draws = True
+        """Whether it may draw random numbers."""
         self.stack: list[str] = ["function"]
         self.used: Counter[str] = Counter()
         self.pairs: Counter[tuple[str, str]] = Counter()

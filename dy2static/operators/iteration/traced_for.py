@@ -17,7 +17,14 @@ import torch
 
 from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, changed, staged_sequence
+from dy2static.operators.calls.sequences import (
+    ENDLESS,
+    StagedSequence,
+    TensorRows,
+    Transposed,
+    changed,
+    staged_sequence,
+)
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration import iterators
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
@@ -76,6 +83,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
     (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
+        sequence = _rows_asked_for(session, iterable, options) if sequence is None else sequence
         if sequence is not None:
             _staged_loop(session, sequence, 0, test, body, names, options)
         elif is_fresh(session, iterable) and (alone or test is None):
@@ -86,6 +94,12 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
             _count_loop(session, iterable, test, body, names, options)
         elif not _rolled(session, iterable, test, body, names, options):
             unrolled(session, iterable, test, body, names, alone, options)
+
+
+def _rows_asked_for(session: Session, iterable: Any, options: dict[str, Any] | None) -> TensorRows | None:
+    """The rows of a tensor as a staged sequence, however many there are, where the loop is not to be unrolled."""
+    asked = (options or {}).get("unroll") is False and isinstance(iterable, torch.Tensor) and session.knows(iterable)
+    return TensorRows(session, iterable) if asked and session.fake(iterable).dim() else None
 
 
 class _WithCounter:

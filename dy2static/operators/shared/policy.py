@@ -31,7 +31,7 @@ _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "modules", "container.py"), os.path.join("nn", "modules", "transformer.py"),
     "distributions" + os.sep, "optim" + os.sep,
     *(os.path.join("nn", "utils", f"{name}.py") for name in ("weight_norm", "spectral_norm", "prune")),  # as hooks
-    os.path.join("nn", "utils", "clip_grad.py"),
+    os.path.join("nn", "utils", "clip_grad.py"), os.path.join("nn", "utils", "rnn.py"),
     os.path.join("amp", "grad_scaler.py"),
     os.path.join("_functorch", "functional_call.py"), os.path.join("nn", "utils", "stateless.py"),
     os.path.join("nn", "utils", "_named_member_accessor.py"), os.path.join("autograd", "functional.py"),

@@ -58,6 +58,7 @@ def _nested(t: Translator, op: Operator, tests: Sequence[tuple[Value, Block]], l
         return [t.yielded(last.yields[place], op.outputs[place].type) for place in kept]
     (flag, block), *rest = tests
     w = t.w
+    flag = w.told(flag)
     with w.graph("then", flag) as then:
         t.block(block)
         then.outputs += [t.yielded(block.yields[place], op.outputs[place].type) for place in kept]

@@ -123,6 +123,46 @@ def _attention(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("matmul.default", aten("softmax.int", scores, -1), a["value"])
 
 
+def _heads(aten: Parts, a: Mapping[str, Any], value: Any) -> Any:
+    """Attention of a tensor to itself, as PyTorch's quick path for inference has it: one weight for all three."""
+    if a.get("mask") is not None:
+        raise Refused("a mask in PyTorch's quick path for inference")
+    if len(_sizes(value)) != 3:
+        raise Refused("attention of other than three dimensions")
+    heads, width = a["num_heads"], a["embed_dim"]
+    joined = aten("linear.default", value, a["qkv_weight"], a["qkv_bias"])
+
+    def part(place: int) -> Any:
+        own = aten("slice.Tensor", joined, -1, place * width, (place + 1) * width)
+        return aten("transpose.int", aten("unflatten.int", own, -1, [heads, width // heads]), 1, 2)
+
+    query, key, values = map(part, range(3))
+    scores = aten("matmul.default", query, aten("transpose.int", key, -1, -2))
+    scores = aten("mul.Tensor", scores, (width // heads) ** -0.5)
+    mixed = aten("matmul.default", aten("softmax.int", scores, -1), values)
+    rows = aten("flatten.using_ints", aten("transpose.int", mixed, 1, 2), 2, 3)
+    return aten("linear.default", rows, a["proj_weight"], a["proj_bias"])
+
+
+def _encoder_layer(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``nn.TransformerEncoderLayer`` in PyTorch's quick path for inference."""
+    def normal(value: Any, which: int) -> Any:
+        return aten("layer_norm.default", value, [a["embed_dim"]], a[f"norm_weight_{which}"], a[f"norm_bias_{which}"],
+                    a["eps"])  # fmt: skip
+
+    def fed(value: Any) -> Any:
+        inner = aten("linear.default", value, a["ffn_weight_1"], a["ffn_bias_1"])
+        inner = aten("gelu.default" if a["use_gelu"] else "relu.default", inner)
+        return aten("linear.default", inner, a["ffn_weight_2"], a["ffn_bias_2"])
+
+    value = a["src"]
+    if a["norm_first"]:
+        value = aten("add.Tensor", value, _heads(aten, a, normal(value, 1)))
+        return aten("add.Tensor", value, fed(normal(value, 2)))
+    value = normal(aten("add.Tensor", value, _heads(aten, a, value)), 1)
+    return normal(aten("add.Tensor", value, fed(value)), 2)
+
+
 def _square(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("mul.Tensor", a["self"], a["self"])
 
@@ -292,6 +332,13 @@ def _filled(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("index_put.default", a["self"], [*[None] * dim, a["index"]], value)
 
 
+def _added(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``index_add``: rows are added at places, at one several times, too."""
+    dim, alpha = a["dim"] % max(len(_sizes(a["self"])), 1), a.get("alpha", 1)
+    source = a["source"] if alpha == 1 else aten("mul.Tensor", a["source"], alpha)
+    return aten("index_put.default", a["self"], [*[None] * dim, a["index"]], source, True)
+
+
 COMPOSITES: dict[str, Composite] = {
     "aten.square": _square, "aten.var": _variance, "aten.std": _variance, "aten.norm": _norm, "aten.outer": _outer,
     "aten.adaptive_avg_pool1d": _pooled, "aten.adaptive_avg_pool2d": _pooled, "aten.adaptive_avg_pool3d": _pooled,
@@ -300,9 +347,10 @@ COMPOSITES: dict[str, Composite] = {
     "aten.count_nonzero": _count_nonzero, "aten.conv_transpose1d": _transposed_convolution,
     "aten.conv_transpose2d": _transposed_convolution, "aten.conv_transpose3d": _transposed_convolution,
     "aten.hstack": _side_by_side, "aten.vstack": _side_by_side, "aten.eye": _eye,
-    "aten.index_fill": _filled, "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
+    "aten.index_add": _added, "aten.index_fill": _filled, "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
     "aten.gru_cell": _gru_cell, "aten.lstm_cell": _lstm_cell, "aten.rnn_tanh_cell": _rnn_cell("tanh.default"),
-    "aten.rnn_relu_cell": _rnn_cell("relu.default"), "aten.batch_norm": _batch_norm, "aten.trace": _trace,
+    "aten._transformer_encoder_layer_fwd": _encoder_layer, "aten.rnn_relu_cell": _rnn_cell("relu.default"),
+    "aten.batch_norm": _batch_norm, "aten.trace": _trace,
 }  # fmt: skip
 """By the operator's name."""
 

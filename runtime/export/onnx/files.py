@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -28,12 +29,13 @@ _REPORT = "This is a fault of the export; please report it."
 
 
 class Checked:
-    """A model that ONNX's checker and, where it is installed, ONNX Runtime have taken. Close it after ``put``.
+    """A model that ONNX's checker and, where it is installed, the runtime have taken. Close it after ``put``.
 
     Errors raised: StorageError, D2S540 and D2S541, for a model that they do not take.
     """
 
-    def __init__(self, model: Any, target: Path) -> None:
+    def __init__(self, model: Any, target: Path, runtime: str = "onnxruntime") -> None:
+        load = _LOADERS[runtime]
         self._target = target
         self._room: Path | None = None
         self._data: bytes | None = None
@@ -42,7 +44,7 @@ class Checked:
             proto = onnx_ir.to_proto(model)
             _check(proto)
             self._data = proto.SerializeToString()
-            _load(self._data)
+            load(self._data)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         self._room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -51,7 +53,7 @@ class Checked:
             onnx_ir.save(model, self._room / target.name, format="protobuf", external_data=self._beside,
                          size_threshold_bytes=_SMALL)  # fmt: skip
             _check(str(self._room / target.name))
-            _load(str(self._room / target.name))
+            load(str(self._room / target.name))
         except BaseException:
             self.close()
             raise
@@ -120,5 +122,22 @@ def _load(model: bytes | str) -> None:
                            hint="It has no kernel for this dtype, most often: convert what the operator is given.",
                            code="D2S540") from None  # fmt: skip
 
+
+def _load_in_openvino(model: bytes | str) -> None:
+    try:
+        import openvino
+    except ImportError:
+        return
+    core = openvino.Core()
+    try:
+        core.compile_model(core.read_model(io.BytesIO(model) if isinstance(model, bytes) else model), "CPU")
+    except Exception as error:
+        said = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from")]
+        raise StorageError(f"OpenVINO does not take the model: {' '.join(said)[:400]}",
+                           hint="Export it for ONNX Runtime, or leave out what it names.",
+                           code="D2S540") from None  # fmt: skip
+
+
+_LOADERS = {"onnxruntime": _load, "openvino": _load_in_openvino}
 
 __all__ = ["MOST_BYTES", "Checked"]

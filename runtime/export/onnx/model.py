@@ -20,6 +20,7 @@ from runtime.errors import StorageError
 from runtime.export.inference import program_for_inference, variants_for_inference
 from runtime.export.lists import refine
 from runtime.export.onnx.files import Checked
+from runtime.export.onnx.kernels import give_kernels
 from runtime.export.onnx.rules import require_all, rule_of
 from runtime.export.onnx.sizes import require_sizes
 from runtime.export.onnx.translator import Translator
@@ -51,19 +52,25 @@ class Exported:
     state: Mapping[str, str] = field(default_factory=dict)
 
 
-def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: str = "forward",
-                    opset_version: int | None = None) -> Exported:  # fmt: skip
-    """Write a method's Program for inference as an ONNX file.
+RUNTIMES = {"onnxruntime": "onnx", "openvino": "openvino"}
+"""What runs the file, and its column in the table of ``runtime.export.capability``."""
 
-    Errors raised: StorageError, D2S540 for an operator without a form in ONNX, D2S541 for arguments, results or effects
-    that have none; ImportError where onnx, onnx_ir or onnxscript are not installed.
+
+def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: str = "forward",
+                    opset_version: int | None = None, runtime: str = "onnxruntime") -> Exported:  # fmt: skip
+    """Write a method's Program for inference as an ONNX file, for one of ``RUNTIMES``.
+
+    Errors raised: ValueError for another runtime; StorageError, D2S540 for an operator without a form in ONNX, D2S541
+    for arguments, results or effects that have none; ImportError where onnx, onnx_ir or onnxscript are not installed.
     """
     target = Path(path)
+    if runtime not in RUNTIMES:
+        raise ValueError(f"runtime is {runtime!r}; there are {', '.join(map(repr, RUNTIMES))}")
     refused: StorageError | None = None
     for variant in variants_for_inference(artefact, method):  # what is fast without gradients may have no form
         try:
-            model = model_of(artefact, variant, opset_version)
-            checked = Checked(model, target)
+            model = model_of(artefact, variant, opset_version, RUNTIMES[runtime])
+            checked = Checked(model, target, runtime)
             break
         except StorageError as error:
             refused = refused or error
@@ -79,12 +86,12 @@ def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: st
                     tuple(one for one in outputs if one not in kept), variant.program, state)  # fmt: skip
 
 
-def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = None) -> Any:
+def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = None, target: str = "onnx") -> Any:
     """The model, an ``onnx_ir.Model``. Errors raised: as ``export_artefact``."""
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if not LOWEST_OPSET <= opset <= HIGHEST_OPSET:
         raise ValueError(f"opset_version is {opset}; PyTorch's ONNX forms are for {LOWEST_OPSET} to {HIGHEST_OPSET}")
-    program, tensors = program_for_inference(artefact, variant, "onnx")
+    program, tensors = program_for_inference(artefact, variant, target)
     refine(program)
     writer = Writer(OnnxConverters(opset))
     try:
@@ -112,6 +119,7 @@ def _translated(program: Program, tensors: Sequence[torch.Tensor], writer: Write
     inputs = [_input(t, one.var, one.name, taken) for one in program.inputs]
     weights = {one.var: _weight(t, one.var, one.name, tensor) for one, tensor in zip(program.params, tensors)}
     state = [weights.pop(write.target) for write in program.writes]
+    writer.given = [*inputs, *state]
     for one in state:
         one.name = one.const_value.name = plain_name(one.name, taken)
     results = outputs_of(program, "ONNX", "D2S541")
@@ -191,6 +199,7 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
         from onnx_ir.passes.common import InlinePass
 
         InlinePass()(model)
+    give_kernels(model)
     keep = {*model.graph.inputs, *model.graph.outputs}
     numbers: dict[str, int] = {}
 
@@ -228,5 +237,5 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
                                        for dim in one.shape])  # fmt: skip
 
 
-__all__ = ["DEFAULT_OPSET", "Exported", "export_artefact", "model_of"]
+__all__ = ["DEFAULT_OPSET", "RUNTIMES", "Exported", "export_artefact", "model_of"]
 

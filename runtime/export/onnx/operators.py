@@ -196,6 +196,8 @@ def _dtype_inside(t: Translator, op: Operator, overload: Any, bound: Mapping[str
     packet = op.name.rpartition(".")[0]
     if torch.Tag.pointwise not in overload.tags and packet not in _CAST:
         return None
+    if len(op.outputs) > 1:
+        return None
     (out,) = op.outputs or (None,)
     type_ = None if out is None else out.type
     if not isinstance(type_, TensorType):
@@ -334,6 +336,8 @@ def _full(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Value:
     dtype = t.dtype(type_)
     name = op.name.split(".")[1]
     value = bound["fill_value"] if "fill_value" in bound else int("ones" in name)
+    if shape_of(type_) == ():  # OpenVINO expands a number to no dimensions as one element
+        return t.value(value, dtype)
     if "size" in bound:
         sizes = _row(t, bound["size"])
         if any(isinstance(one, Variable) for one in bound["size"]):
@@ -387,6 +391,17 @@ def _index(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Any:
                   shape=shape_of(op.outputs[0].type))  # fmt: skip
 
 
+def _places(t: Translator, op: Operator, bound: Mapping[str, Any]) -> list[Value]:
+    """``torch.where(flags)``: the places of what is true, a row for each dimension."""
+    w = t.w
+    flags = t.value(bound.get("condition", bound.get("self")))
+    if not len(flags.shape or ()):
+        raise Refused("the places of what is true, in a tensor without dimensions or with ones that only the run knows")
+    where = w.node("NonZero", flags, dtype=torch.int64, shape=["?", "?"])
+    return [w.node("Gather", where, w.constant(place, torch.int64), dtype=torch.int64, shape=shape_of(out.type), axis=0)
+            for place, out in enumerate(op.outputs)]  # fmt: skip
+
+
 def _index_put(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Any:
     indices = bound["indices"]
     mask = indices[0] if len(indices) == 1 else None
@@ -429,7 +444,7 @@ OWN: dict[str, Own] = {
          "aten.positive", "aten.real"), _same),
     **dict.fromkeys(("aten.to", "aten._to_copy", "aten.type_as"), _to),
     "aten.rsub": _rsub, "aten.scalar_tensor": _scalar_tensor, "aten.arange": _arange, "aten.index.Tensor": _index,
-    "aten.index_put": _index_put,
+    "aten.index_put": _index_put, "aten.where.default": _places, "aten.nonzero_numpy": _places,
     **dict.fromkeys(
         (f"aten.{stem}{form}" for stem in ("full", "zeros", "ones", "empty") for form in ("", "_like")), _full),
     **dict.fromkeys((f"aten.new_{stem}" for stem in ("full", "zeros", "ones", "empty")), _full),

@@ -12,7 +12,7 @@ import torch
 
 from runtime.export.onnx.translator import Translator
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, Writer, torch_dtype
-from runtime.export.shared import text_of
+from runtime.export.shared import SPLIT, halves, no_digits, text_of
 from runtime.ir import Operator, ScalarType, TensorType, Variable
 
 _EXACT = 2**53
@@ -264,11 +264,37 @@ def _float(t: Translator, c: Calculator, op: Operator) -> Value:
     return t.number(op.args[0], "float")
 
 
+def _rounded(c: Calculator, a: Value, digits: int) -> Value:
+    """``round(a, digits)`` of a float: by the exact value, to the even digit where it is just between two."""
+    w, half, scale = c.w, c.float(0.5), c.float(10.0**digits)
+    high, low = (c.float(one) for one in halves(10.0**digits))
+    scaled = c.op("Mul", a, scale)
+    wide = c.op("Mul", a, c.float(SPLIT))
+    a_high = c.op("Sub", wide, c.op("Sub", wide, a))
+    a_low = c.op("Sub", a, a_high)
+    error = c.op("Sub", c.op("Mul", a_high, high), scaled)  # what the product lacks, exactly
+    for one, other in ((a_high, low), (a_low, high), (a_low, low)):
+        error = c.op("Add", error, c.op("Mul", one, other))
+    whole = c.op("Round", scaled)
+    rest = c.op("Sub", scaled, whole)
+    more = w.flags("And", w.test("Equal", rest, half), w.test("Greater", error, c.float(0.0)))
+    less = w.flags("And", w.test("Equal", rest, c.op("Neg", half)), w.test("Less", error, c.float(0.0)))
+    whole = w.either(more, c.op("Add", whole, c.float(1.0)), whole)
+    whole = w.either(less, c.op("Sub", whole, c.float(1.0)), whole)
+    as_it_is = w.test("GreaterOrEqual", c.op("Abs", scaled), c.float(2.0**53))
+    return w.either(as_it_is, a, c.op("Div", whole, scale))
+
+
 def _round(t: Translator, c: Calculator, op: Operator) -> Value:
-    if len(op.args) > 1:
-        raise Refused("round() to a number of digits")
-    if t.kind(op.args[0]) != "float":
+    digits = op.args[1] if len(op.args) > 1 else None
+    kind = t.kind(op.args[0])
+    reason = no_digits(digits, kind)
+    if reason:
+        raise Refused(reason)
+    if kind != "float":
         return t.number(op.args[0], "int")
+    if isinstance(digits, int):
+        return _rounded(c, t.number(op.args[0], "float"), digits)
     return c.whole(c.op("Round", t.number(op.args[0], "float")))
 
 

@@ -91,6 +91,10 @@ class Writer:
         """Values that are initializers of the outermost graph, and seen by all others."""
         self.functions: dict[Any, Any] = {}
         self.graphs: list[Inner] = [Inner("main")]
+        self.given: list[Value] = []
+        """What each call tells the model."""
+        self._fixed: dict[Value, bool] = {}
+        self._in_a_call: Value = None
         self._count = 0
         self.place = ""
         """The user's line that nodes are written for."""
@@ -215,6 +219,42 @@ class Writer:
     def test(self, operator: str, a: Value, b: Value) -> Value:
         """A comparison of two numbers."""
         return self.node(operator, a, b, dtype=torch.bool, shape=[])
+
+    def told(self, flag: Value) -> Value:
+        """A flag that only a call knows. One of constants and weights alone is put together with one that is always
+        true, of which no runtime knows that.
+
+        ONNX Runtime puts a graph of an ``If`` in its place while it loads a model, if it knows the flag, and with some
+        that are nested it crashes there.
+        """
+        if not self.given or not self._is_fixed(flag):
+            return flag
+        if self._in_a_call is None:
+            inner, self.graphs = self.graphs, self.graphs[:1]
+            size = self.node("Size", self.given[0], dtype=torch.int64, shape=[])
+            self._in_a_call = self.test("GreaterOrEqual", size, self.constant(0, torch.int64))
+            self.graphs = inner
+        return self.flags("And", flag, self._in_a_call)
+
+    def _is_fixed(self, value: Value) -> bool:
+        """Whether it is the same in every call: made of constants and weights, by nodes without graphs."""
+        path = [value]
+        while path:
+            one = path[-1]
+            node = one.producer()
+            if one in self._fixed or node is None:
+                self._fixed.setdefault(one, one.const_value is not None and one not in self.given)
+                path.pop()
+                continue
+            before = [each for each in node.inputs if each is not None]
+            missing = next((each for each in before if each not in self._fixed), None)
+            if missing is not None:
+                path.append(missing)
+                continue
+            graphs = any(attr.type == onnx_ir.AttributeType.GRAPH for attr in node.attributes.values())
+            self._fixed[one] = not graphs and all(self._fixed[each] for each in before)
+            path.pop()
+        return self._fixed[value]
 
     def fail(self, said: str) -> None:
         """End the run wherever the graph that is open runs.

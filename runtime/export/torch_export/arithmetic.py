@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from runtime.export.shared import SPLIT, halves
 from runtime.export.torch_export.translator import Translator, aten
 from runtime.export.torch_export.values import number
 
@@ -120,6 +121,25 @@ def require_result(t: Translator, made: Tensor, *given: Tensor) -> Tensor:
     return made
 
 
+def rounded(a: Tensor, digits: int) -> Tensor:
+    """``round(a, digits)`` of a float: by the exact value, to the even digit where it is just between two."""
+    scale = 10.0**digits
+    high, low = halves(scale)
+    scaled = aten.mul.Tensor(a, scale)
+    wide = aten.mul.Tensor(a, SPLIT)
+    a_high = aten.sub.Tensor(wide, aten.sub.Tensor(wide, a))
+    a_low = aten.sub.Tensor(a, a_high)
+    error = aten.sub.Tensor(aten.mul.Tensor(a_high, high), scaled)  # what the product lacks, exactly
+    for one, other in ((a_high, low), (a_low, high), (a_low, low)):
+        error = aten.add.Tensor(error, aten.mul.Tensor(one, other))
+    whole = aten.round.default(scaled)
+    rest = aten.sub.Tensor(scaled, whole)
+    more = aten.logical_and.default(aten.eq.Scalar(rest, 0.5), aten.gt.Scalar(error, 0.0))
+    less = aten.logical_and.default(aten.eq.Scalar(rest, -0.5), aten.lt.Scalar(error, 0.0))
+    whole = either(more, aten.add.Tensor(whole, 1.0), either(less, aten.sub.Tensor(whole, 1.0), whole))
+    return either(aten.ge.Scalar(aten.abs.default(scaled), 2.0**53), a, aten.div.Tensor(whole, scale))
+
+
 def whole(t: Translator, a: Tensor) -> Tensor:
     """A float without a fraction as an int."""
     t.fail_if(aten.logical_not.default(is_finite(a)), "ValueError: cannot convert float to integer")
@@ -129,4 +149,4 @@ def whole(t: Translator, a: Tensor) -> Tensor:
 
 
 __all__ = ["LEAST", "OVERFLOW", "add", "divmod_", "either", "exactly", "is_finite", "mul", "neg", "require_result",
-           "sub", "truediv", "whole"]  # fmt: skip
+           "rounded", "sub", "truediv", "whole"]  # fmt: skip

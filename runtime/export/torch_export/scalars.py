@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from runtime.export.shared import text_of
+from runtime.export.shared import no_digits, text_of
 from runtime.export.torch_export import arithmetic as calc
 from runtime.export.torch_export.translator import Translator, aten
 from runtime.export.torch_export.values import NUMBERS, Refused, is_constant, number
@@ -156,10 +156,15 @@ def _float(t: Translator, op: Operator) -> Any:
 
 
 def _round(t: Translator, op: Operator) -> Any:
-    if len(op.args) > 1:
-        raise Refused("round() to a number of digits")
-    if t.kind(op.args[0]) != "float":
+    digits = op.args[1] if len(op.args) > 1 else None
+    kind = t.kind(op.args[0])
+    reason = no_digits(digits, kind)
+    if reason:
+        raise Refused(reason)
+    if kind != "float":
         return t.late(op.args[0], "int")
+    if isinstance(digits, int):
+        return calc.rounded(t.late(op.args[0], "float"), digits)
     return calc.whole(t, aten.round.default(t.late(op.args[0], "float")))
 
 

@@ -72,6 +72,7 @@ def _settle(
     repeat: set[Place] | None = None
     alike = True
     for number in range(TRIES):
+        put_back = session.sizes.written()
         attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         if stable and not attempt.values.are_alike(attempt.path):
@@ -81,6 +82,7 @@ def _settle(
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
         if found and not moved:
             return attempt
+        put_back()
         if moved:
             slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
             continue

@@ -55,7 +55,8 @@ def decide(session: Session, value: Any) -> Any:
 
 
 def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
-    """In the Block that is open, ``flag`` is so: where it says that sizes are equal, nothing has to assume it there.
+    """In the Block that is open, ``flag`` is so: where it says that sizes are equal, or that there are so many, nothing
+    has to assume it there.
 
         if x.shape[1] == 1:
             y = x.reshape(x.shape[0], 4)       [n, 1, 4] -> [n, 4]: the sizes fit, on this path
@@ -69,10 +70,29 @@ def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
     elif name in ("and_", "or_") and truth is (name == "and_"):
         for arg in args:
             hold_on_path(session, arg, truth)
-    elif name == ("eq" if truth else "ne"):
-        left, right = (_expression(session, arg) for arg in args)
+    elif name in _OPPOSITE or name == "bool":
+        left, right = (_expression(session, arg) for arg in (args if name != "bool" else (*args, 0)))
         if left is not None and right is not None:
-            session.sizes.note_on_path(left, right)
+            said = "ne" if name == "bool" else name
+            _relation_on_path(session, said if truth else _OPPOSITE[said], left, right)
+
+
+_OPPOSITE = {"eq": "ne", "ne": "eq", "gt": "le", "le": "gt", "lt": "ge", "ge": "lt"}
+
+
+def _relation_on_path(session: Session, name: str, left: Any, right: Any) -> None:
+    if name == "eq":
+        session.sizes.note_on_path(left, right)
+    elif name == "ne":
+        for one, other in ((left, right), (right, left)):
+            if one.is_Symbol and other == 0 and session.shape_env.bound_sympy(one).lower == 0:
+                session.sizes.note_least_on_path(one, 1)
+    else:
+        larger, smaller = (left, right) if name in ("gt", "ge") else (right, left)
+        for symbol in larger.free_symbols:
+            least = symbol - (larger - smaller) + (name in ("gt", "lt"))
+            if least.is_Integer:
+                session.sizes.note_least_on_path(symbol, int(least))
 
 
 def not_negative(session: Session, value: Any) -> bool:

@@ -345,6 +345,12 @@ class Sizes:
                 self._on_path = {**self._on_path, symbol: value.xreplace(self._on_path)}
                 return
 
+    def note_least_on_path(self, symbol: Any, least: int) -> None:
+        """A size is at least so much in the Block that is open: the path to it says so."""
+        if symbol not in self._on_path and least > 0:
+            more = sympy.Dummy(integer=True, nonnegative=True)
+            self._on_path = {**self._on_path, symbol: more + least}
+
     def collect_of_inputs(self) -> None:
         """Turn what torch's Python assumed of inputs' sizes into assumes, though no Operator came after it."""
         for expr in self._facts() - self._asserts_seen:
@@ -393,6 +399,18 @@ class Sizes:
             new = list(itertools.islice(reversed(self._numbers), len(self._numbers) - before))
             for var in [var for var in new if var in self._definitions]:
                 del self._numbers[var]  # computed from others, with what was assumed of these
+
+    def written(self) -> Callable[[], None]:
+        """What puts back what is written of inputs now: facts that a Block needed which is traced again are not those
+        of the Program. (``row`` of the first iteration is ``x[0]``, which is there only if there is a row.)"""
+        assumes, program = list(self.session.program.assumes), self.session.program
+        forgotten, of_paths = set(self._forgotten), set(self._of_paths)
+
+        def put_back() -> None:
+            program.assumes[:] = assumes
+            self._forgotten, self._of_paths = forgotten, of_paths
+
+        return put_back
 
     def _trivial(self, expr: Any) -> bool:
         """A size is never negative: nothing to check."""

@@ -103,9 +103,9 @@ def of_case(case: Case, attempt: Attempt) -> Outcome:
     return attempt(target, eager, case.calls, max(case.tolerance, 1e-5), case.id)
 
 
-def of_seed(seed: int, attempt: Attempt) -> Outcome:
-    """What becomes of a random program: "different" where a result is not eager's."""
-    source = Generator(seed, depth=3).source()
+def of_seed(seed: int, attempt: Attempt, draws: bool = False) -> Outcome:
+    """What becomes of a random program: "different" where a result is not eager's. ``draws``: random numbers, too."""
+    source = Generator(seed, depth=3, draws=draws).source()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = load(source, seed, folder)
@@ -130,14 +130,17 @@ def report_cases(attempt: Attempt) -> None:
     _report(outcomes(), each=True)
 
 
-def report_seeds(attempt: Attempt, description: str | None) -> int:
-    """The command ``--seed 0 --count 100``: 1 if some program is "different"."""
+def report_seeds(attempt: Attempt, description: str | None, draws: bool = False) -> int:
+    """The command ``--seed 0 --count 100``: 1 if some program is "different".
+
+    ``draws``: with programs that draw random numbers, which most places cannot do as PyTorch does.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.count)
-    counts = _report(((f"seed {seed}", of_seed(seed, attempt)) for seed in seeds), each=False)
+    counts = _report(((f"seed {seed}", of_seed(seed, attempt, draws)) for seed in seeds), each=False)
     return 1 if counts["different"] else 0
 
 

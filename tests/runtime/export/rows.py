@@ -80,6 +80,11 @@ def exception(x):
     return x * 2
 
 
+@row("check of an operator", (X,), [(POSITIVE,), (POSITIVE[:0],)])
+def checked(x):
+    return torch.stack([one * 2 for one in x])
+
+
 @row("write to what the function made")
 def write(x):
     y = x.clone()

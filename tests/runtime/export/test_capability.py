@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from dy2static.errors import StorageError
 from runtime.export.capability import TABLE, TARGETS, Form
+from tests.oracle import copied
+from tests.runtime.export import runtimes
 from tests.runtime.export.c import harness as c_harness
 from tests.runtime.export.onnx import harness as onnx_harness
-from tests.runtime.export.rows import ROWS
+from tests.runtime.export.rows import ROWS, Row
 from tests.runtime.export.torch_export import harness as torch_harness
 
 WITHOUT_EXAMPLE = {"Python function"}
@@ -27,9 +30,30 @@ def _run(name: str, target: str, folder: Path) -> None:
         torch_harness.check(function, row.specs, *row.calls)
     elif target == "onnx":
         onnx_harness.check(function, folder, row.specs, *row.calls)
+    elif target == "openvino":
+        _run_in_openvino(function, folder, row)
     else:
         eager = copy.deepcopy(function)
         c_harness.hold(c_harness.exported(function, folder / "net", row.specs), eager, row.calls)
+
+
+def _run_in_openvino(function: Any, folder: Path, row: Row) -> None:
+    """Export for it, and run the calls in which eager does not raise, where OpenVINO is installed."""
+    eager = copy.deepcopy(function)
+    model = onnx_harness.export(function, folder, row.specs, runtime="openvino")
+    if not runtimes.installed("OpenVINO"):
+        return
+    model.session = runtimes.OpenVINO(model.exported.path)
+    for call in row.calls:
+        if not isinstance(_ended(eager, call), Exception):
+            onnx_harness.held(model, eager, call, 1e-4)
+
+
+def _ended(eager: Any, call: tuple[Any, ...]) -> Any:
+    try:
+        return eager(*copied(call))
+    except Exception as error:
+        return error
 
 
 def test_every_row_has_an_example() -> None:

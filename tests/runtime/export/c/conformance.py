@@ -20,7 +20,7 @@ import torch
 
 import dy2static
 from dy2static.errors import Dy2StaticError
-from dy2static.saving import make_artefact
+from dy2static.saving import artefact_for_inference
 from runtime.export.c.interface import outputs_of
 from runtime.export.c.library import export_artefact, variant_for_inference
 from tests.oracle import copied, tensors
@@ -38,7 +38,7 @@ def attempt(
             static = dy2static.to_static(target)
             with contextlib.suppress(ArithmeticError, LookupError, ValueError, AssertionError, RuntimeError, TypeError):
                 static(*copied(calls[0]))
-            artefact = make_artefact(static)
+            artefact = artefact_for_inference(static)
     except Dy2StaticError as error:
         return Outcome("no Program", error.code)
     except Exception as error:

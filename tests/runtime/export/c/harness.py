@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec
-from dy2static.saving import make_artefact
+from dy2static.saving import artefact_for_inference
 from runtime.export.c import export_artefact
 from runtime.export.c.interface import DTYPES, outputs_of
 from runtime.export.c.library import variant_for_inference
@@ -117,7 +117,7 @@ def compiled(folder: Path, *extra: str) -> Library:
 
 def exported(function: Any, folder: Path, specs: Sequence[InputSpec]) -> Library:
     """Export and compile."""
-    artefact = make_artefact(function, list(specs))
+    artefact = artefact_for_inference(function, list(specs))
     program = variant_for_inference(artefact, "forward").program
     export_artefact(artefact, folder, folder.name)
     library = compiled(folder)

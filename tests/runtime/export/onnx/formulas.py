@@ -121,6 +121,11 @@ def nearest(a, b):
     return round(a.item())
 
 
+def to_digits(a, b):
+    one = a.item()
+    return round(one, 0), round(one, 1), round(one, 2), round(one, 5), round(one, 22)
+
+
 def floor(a, b):
     return math.floor(a.item())
 
@@ -154,6 +159,7 @@ TABLE = {
     "-a": neg, "abs(a)": absolute, "~a": invert, "a & b": conjunction, "a | b": disjunction, "a ^ b": exclusive,
     "a << b": left, "a >> b": right, "a ** 3": cube, "a < b": less, "a == b": equal, "a != b": differ, "min": least,
     "max": most, "not a": negation, "bool(a) and b": short, "float(a)": to_float, "a + 0.5": more, "a * True": times,
-    "a >= 2.5": at_least, "int(a)": to_int, "round(a)": nearest, "floor": floor, "ceil": ceil, "trunc": trunc,
+    "a >= 2.5": at_least, "int(a)": to_int, "round(a)": nearest, "round(a, n)": to_digits,
+    "floor": floor, "ceil": ceil, "trunc": trunc,
     "isnan": isnan, "isfinite": isfinite, "sqrt": root, "is_integer": whole,
 }  # fmt: skip

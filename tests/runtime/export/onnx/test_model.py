@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from unittest import mock
 
 import pytest
@@ -12,7 +13,7 @@ import dy2static.onnx
 from dy2static import InputSpec
 from dy2static.errors import StorageError
 from runtime.export.onnx import files as writing
-from tests.runtime.export.onnx.harness import check, export, onnx, onnxruntime, refused
+from tests.runtime.export.onnx.harness import check, export, onnx, onnxruntime, operators, refused
 
 X = [InputSpec([None, 3], "float32", "x")]
 
@@ -154,3 +155,69 @@ def test_a_method_that_is_not_there(tmp_path):
     dy2static.save(Net(), tmp_path / "net", X)
     with pytest.raises(ValueError, match="no method 'other'"):
         dy2static.onnx.export(dy2static.load(tmp_path / "net"), tmp_path / "net.onnx", method="other")
+
+
+def raises(x):
+    if x.sum() < 0:
+        raise ValueError("below")
+    return x
+
+
+def limited(x):
+    with dy2static.loop_options(max_iterations=3):
+        while x.sum() > 1:
+            x = x / 2
+    return x
+
+
+def grows(x):
+    kept = [x]
+    if x.sum() > 0:
+        kept.append(x * 2)
+    return torch.cat(kept)
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x):
+        self.total += x.sum(0)
+        return x + self.total
+
+
+@pytest.mark.parametrize(("function", "code"), [
+    (raises, "D2S540"), (limited, "D2S540"), (grows, "D2S540"), (Counts(), "D2S541"),
+])  # fmt: skip
+def test_what_openvino_would_not_do_is_refused(function, code, tmp_path):
+    with pytest.raises(StorageError, match=code) as raised:
+        dy2static.onnx.export(function, tmp_path / "net.onnx", X, runtime="openvino")
+    assert "OpenVINO" in raised.value.summary and raised.value.hint and not list(tmp_path.iterdir())
+    assert dy2static.onnx.export(function, tmp_path / "net.onnx", X).exists()
+
+
+def test_another_runtime_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'onnxruntime', 'openvino'"):
+        dy2static.onnx.export(Net(), tmp_path / "net.onnx", X, runtime="tensorrt")
+
+
+def test_openvino_has_to_load_the_file(tmp_path):
+    """A stand-in for the package, which need not be there."""
+    core = mock.Mock()
+    core.compile_model.side_effect = RuntimeError("Exception from src/core.cpp:1:\nit knows no Erf")
+    with mock.patch.dict(sys.modules, {"openvino": mock.Mock(Core=lambda: core)}):
+        with pytest.raises(StorageError, match="D2S540.*it knows no Erf"):
+            dy2static.onnx.export(Net(), tmp_path / "net.onnx", X, runtime="openvino")
+        assert not list(tmp_path.iterdir())
+        core.compile_model.side_effect = None
+        assert dy2static.onnx.export(Net(), tmp_path / "net.onnx", X, runtime="openvino").exists()
+
+
+def test_a_number_without_dimensions_is_not_expanded(tmp_path):
+    """OpenVINO gives it one."""
+    def f(x):
+        best = torch.full((), -1.0)
+        return torch.zeros_like(x.sum()) + (x.sum() if x.mean() > 0 else best)
+
+    assert "Expand" not in operators(check(f, tmp_path, X, (torch.ones(2, 3),), (-torch.ones(2, 3),)))

@@ -86,6 +86,74 @@ def test_modules(name, tmp_path):
     check(make().eval(), tmp_path, [InputSpec(shape, "float32", "x")], *[(torch.randn(one),) for one in sizes])
 
 
+class Refined(nn.Module):
+    """An encoder's layer in a loop: whether its input needs a gradient is not known there, so that PyTorch's quick path
+    for inference is the only one without that question."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **options)
+
+    def forward(self, x):
+        steps = 0
+        while x.abs().max() > 0.01 and steps < 3:
+            x = self.layer(x) * 0.1
+            steps += 1
+        return x, steps
+
+
+@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}], ids=str)
+def test_pytorchs_quick_path_for_inference(options, tmp_path):
+    torch.manual_seed(0)
+    calls = [(torch.randn(2, 5, 8),), (torch.randn(1, 1, 8),), (torch.zeros(1, 2, 8),)]
+    check(Refined(**options).eval(), tmp_path, [InputSpec([None, None, 8], "float32", "x")], *calls)
+
+
+def test_one_of_two_flags_and_of_two_numbers_of_16_bits(tmp_path):
+    def f(x, n):
+        masked = x > 0
+        masked[x > 1] = False
+        large = x.sum() > 0
+        most = max(bool(large), bool(n.max() > 100))
+        short = x.to(torch.int16)
+        return (torch.where(x > 0, x > 1, x < -1), masked, (x > 0).masked_fill(x > 1, False), most,
+                torch.where(x > 0, short, -short), torch.where(x > 0, x.half(), x.half() * 2))  # fmt: skip
+
+    check(f, tmp_path, SPECS, (ROWS, WHOLE), (-ROWS, WHOLE * 90))
+
+
+class Experts(nn.Module):
+    """Rows go to the two experts that their gate chooses, and what these give is added up."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.experts = nn.Linear(4, 3), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            rows, place = torch.where(chosen == number)
+            if rows.numel() > 0:
+                out.index_add_(0, rows, expert(x[rows]) * weights[rows, place][:, None])
+        return out
+
+
+def test_rows_that_are_sent_to_experts(tmp_path):
+    torch.manual_seed(0)
+    calls = [(torch.randn(count, 4),) for count in (1, 5, 0)]
+    check(Experts().eval(), tmp_path, [InputSpec([None, 4], "float32", "x")], *calls)
+
+
+def test_rows_that_are_added_at_places(tmp_path):
+    def f(x, n):
+        places = torch.tensor([2, 0, 2])
+        y = torch.ones(5, 4).index_add(0, places, x[:3], alpha=0.5)
+        return y, x.index_add(-1, torch.tensor([1, 1]), x[:, :2]), n.index_add(0, torch.tensor([0]), n[1:2])
+
+    check(f, tmp_path, SPECS, (torch.cat([ROWS] * 3)[:3], WHOLE))
+
+
 def test_a_division_of_ints_by_zero_ends_the_run(tmp_path):
     def f(x, n):
         return n // x.long()

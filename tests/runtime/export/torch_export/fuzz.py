@@ -12,4 +12,4 @@ from tests.runtime.export import judging
 from tests.runtime.export.torch_export.conformance import attempt
 
 if __name__ == "__main__":
-    sys.exit(judging.report_seeds(attempt, __doc__))
+    sys.exit(judging.report_seeds(attempt, __doc__, draws=True))

@@ -7,7 +7,7 @@ import torch
 
 from dy2static import InputSpec
 from tests.runtime.export.onnx import formulas
-from tests.runtime.export.onnx.test_scalars import FLOATS, INTS, floats, ints
+from tests.runtime.export.onnx.test_scalars import FLOATS, INTS, floats, ints, to_round
 from tests.runtime.export.torch_export.harness import check, held, loaded
 
 N = [InputSpec([], "int64", "a"), InputSpec([], "int64", "b")]
@@ -62,3 +62,8 @@ def test_a_number_of_a_tensor_keeps_the_dtype_that_pytorch_gives():
 
     specs = [InputSpec([3], "float32", "x"), InputSpec([], "int32", "n")]
     check(f, specs, *[(torch.randn(3), torch.tensor(n, dtype=torch.int32)) for n in (0, 1, -7, 2**30)])
+
+
+def test_round_to_digits():
+    """Python rounds the exact value: 2.675 is a little less than it looks, 0.125 is just between two."""
+    check(formulas.TABLE["round(a, n)"], F, *floats(*((one, 0.0) for one in to_round())), tolerance=0.0)
