@@ -50,6 +50,8 @@ def convert(text: str, source: torch.dtype, to: torch.dtype) -> str:
         return f"{HALVES[to]}_narrow({convert(text, source, torch.float32)})"
     if to == torch.bool:
         return f"({text} != 0)"
+    if source.is_floating_point and not to.is_floating_point:
+        return f"(({CTYPES[to]})(({CTYPES[to]}){text} + nought))"
     return f"(({CTYPES[to]}){text})"
 
 

@@ -174,7 +174,7 @@ def _one(low: Lowering, out: Variable, short: str, a: Number) -> None:
     elif short == "round":
         if kind == "float":
             w.bail(f"!(fabs({a.text}) < 9e18)")
-            low.let(out, "int", f"(i64)nearbyint({a.text})")
+            low.let(out, "int", f"(i64)nearbyint({a.text}) + nought")
         else:
             low.let(out, "int", a.text)
     elif short == "not_":
@@ -188,11 +188,11 @@ def _one(low: Lowering, out: Variable, short: str, a: Number) -> None:
     elif short == "int":
         if kind == "float":
             w.bail(f"!(fabs({a.text}) < 9e18)")
-        low.let(out, "int", f"(i64){a.text}")
+        low.let(out, "int", f"(i64){a.text} + nought" if kind == "float" else f"(i64){a.text}")
     elif short.removeprefix("math.") in ("floor", "ceil", "trunc"):
         if kind == "float":
             w.bail(f"!(fabs({a.text}) < 9e18)")
-            low.let(out, "int", f"(i64){short.removeprefix('math.')}({a.text})")
+            low.let(out, "int", f"(i64){short.removeprefix('math.')}({a.text}) + nought")
         else:
             low.let(out, "int", a.text)
     elif short.removeprefix("math.") in ("isnan", "isinf", "isfinite") and short.startswith("math."):

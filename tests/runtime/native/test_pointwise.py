@@ -162,3 +162,20 @@ def test_choices() -> None:
       return %a, %b, %c, %d, %e, %g as ($0, $1, $2, $3, $4, $5)
     }"""
     agree(text, [torch.randn(50), torch.randn(50)], [_values(torch.float32), _values(torch.float32).flip(0)])
+
+
+@pytest.mark.parametrize("whole", [torch.int64, torch.int32])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_a_number_that_is_cut_to_nothing_has_no_sign(dtype: torch.dtype, whole: torch.dtype) -> None:
+    """There and back, -0.5 is 0.0: compilers that make one rounding of it keep the sign."""
+    names = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+             torch.int64: "i64", torch.int32: "i32"}  # fmt: skip
+    given, cut = names[dtype], names[whole]
+    text = f"""program "f" {{
+  input %x : {given}[n] = "x"
+  %n : {cut}[n] = aten._to_copy.default(%x, dtype={whole})
+  %y : {given}[n] = aten._to_copy.default(%n, dtype={dtype})
+  %z : {given}[n] = aten.reciprocal.default(%y)
+  return %z as $0
+}}"""
+    agree(text, *[[torch.linspace(-0.9, 0.9, n).to(dtype)] for n in (3, 50)])
