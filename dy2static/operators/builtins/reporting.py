@@ -18,6 +18,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
 from runtime.tracer.ambient.unasked import module_name
+from runtime.tracer.boundary import told
 
 
 def _refusal(session: Session, what: str, hint: str) -> Exception:
@@ -51,6 +52,9 @@ def warn(
         return warnings.warn(message, category, 2)  # raises what eager raises
     if warnings.filters is not memo(session).filters:
         return _under_filters(session, message, kind, args)
+    if told.changed(session, told.of_warnings()):
+        raise _refusal(session, "a warning after a change of the warnings' filters, or of showwarning,",
+                       "Change them outside, around the call of the converted function.")
     place, level = _place(session, stacklevel)
     name = kind.__name__ if module_name(kind) == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     session.exceptions.raised_types[name] = kind
@@ -89,6 +93,9 @@ def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[An
     if all(logger is not one for one in (logging.root, known.get(name))):
         raise _refusal(session, f"a logger that logging.getLogger({name!r}) does not give",
                        "Make the logger with logging.getLogger.")
+    if told.changed(session, told.of_logger(logger)):
+        raise _refusal(session, f"a record of logger {name!r} after a change of its level, handlers or filters",
+                       "Change them outside, around the call of the converted function.")
     extra = options["extra"]
     if extra is not None and type(extra) is not dict:
         extra = dict(extra)
@@ -160,6 +167,18 @@ def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     raise _refusal(session, "warnings.warn_explicit", "Use warnings.warn.")
 
 
+def _filtering(change: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands for a function of `warnings` that changes the filters: those of the function's own ``with``."""
+
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if warnings.filters is memo(session).filters:
+            raise _refusal(session, f"warnings.{change.__name__}() for the warnings of the whole process",
+                           "Call it outside, or under a `with warnings.catch_warnings()` of the function.")
+        return change(*args, **kwargs)
+
+    return handler
+
+
 _LEVELS: dict[str, int | None] = {
     "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR,
     "exception": logging.ERROR, "critical": logging.CRITICAL, "log": None,
@@ -167,6 +186,8 @@ _LEVELS: dict[str, int | None] = {
 HANDLERS: list[tuple[Any, Any]] = [
     (warnings.warn, _handle_warn),
     (warnings.warn_explicit, _explicit),
+    *((change, _filtering(change)) for change in (
+        warnings.filterwarnings, warnings.simplefilter, warnings.resetwarnings)),
     *((getattr(owner, name), _method(name, level)) for owner in (logging.Logger, logging.LoggerAdapter)
       for name, level in _LEVELS.items()),
     *((getattr(logging, name), _function(name, level)) for name, level in _LEVELS.items()),

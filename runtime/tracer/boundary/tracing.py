@@ -24,6 +24,7 @@ from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.ambient.objects import own_items
+from runtime.tracer.boundary import told
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -285,6 +286,7 @@ def _trace_once(
             hook_calls.require_settled(session, outputs.values)
             copied_items.require_references(session)
             cached_results.require_read_only(session)
+            told.require_unseen(session)
             outputs.pin(effect.place.owner for effect in effects)
             session.inputs.guard_unread()
     except torch_internals.shape_errors() as error:
