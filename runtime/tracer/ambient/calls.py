@@ -81,6 +81,9 @@ class Findings:
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 
+    flagged: frozenset[tuple[int, bool]] = frozenset()
+    """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
+
     def and_also(self, other: Findings) -> Findings:
         """Both."""
         names = [one.name for one in dataclasses.fields(Findings)]
@@ -109,6 +112,8 @@ class Call(SessionPart):
     """Calls of cached functions on the main path: each run uses what the caches hold."""
     cached: dict[Any, Any] = state(ITEMS, dict)
     """What the caches held, by function and arguments."""
+    flagged: list[tuple[torch.Tensor, bool]] = state(KEPT, list)  # where the trace ends in an error, all are put back
+    """Tensors from outside whose ``requires_grad`` this trace and its earlier attempts set, with what it was."""
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

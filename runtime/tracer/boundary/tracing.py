@@ -172,12 +172,13 @@ def trace(
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
     known = Findings()
-    with trace_lock, recursion_limit.room():
+    flagged: list[tuple[torch.Tensor, bool]] = []
+    with trace_lock, recursion_limit.room(), _put_back(flagged):
         while True:
             one_call.require_repeatable()
             session = Session(name)
             session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
-            session.call.may_be_for_one_call, session.call.ahead = for_one_call, ahead
+            session.call.may_be_for_one_call, session.call.ahead, session.call.flagged = for_one_call, ahead, flagged
             try:
                 with faults.guarded(session):
                     return _trace_once(session, function, arguments, dynamic or {}, call)
@@ -188,6 +189,17 @@ def trace(
                 if wider == known:
                     raise AssertionError("tracing again with what is known settled nothing") from restart
                 known = wider
+
+
+@contextlib.contextmanager
+def _put_back(flagged: list[tuple[torch.Tensor, bool]]) -> Iterator[None]:
+    """Where no Program comes of it, tensors from outside need gradients as before."""
+    try:
+        yield
+    except BaseException:
+        for tensor, before in reversed(flagged):
+            tensor.requires_grad_(before)
+        raise
 
 
 def _require_modes(session: Session, before: dict[str, Any]) -> None:
