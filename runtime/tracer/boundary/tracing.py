@@ -37,7 +37,7 @@ from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import faults, hook_calls, leaf_gradients
+from runtime.tracer.recording import faults, hook_calls, leaf_gradients, made_generators
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
 from runtime.tracer.recording.raising import chain, must_run, stage_raise
@@ -299,6 +299,7 @@ def _trace_once(
             copied_items.require_references(session)
             cached_results.require_read_only(session)
             told.require_unseen(session)
+            made_generators.require_not_drawn(session)
             outputs.pin(effect.place.owner for effect in effects)
             session.inputs.guard_unread()
     except torch_internals.shape_errors() as error:
