@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import types
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -75,6 +76,13 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
         for one in contents.inner(made):  # zip(items) asks for one of its own
             if known.get(id(one), (None,))[0] is not one:
                 known[id(one)] = (one, session.journal.frames[-1])
+
+
+def begins(generator: types.GeneratorType[Any, Any, Any], f: Any) -> bool:
+    """Whether a generator function of other code (``Module.parameters``) has made this generator right now."""
+    function = unasked(f, "__func__", f)
+    return isinstance(function, types.FunctionType) and generator.gi_code is function.__code__ and (
+        inspect.getgeneratorstate(generator) == inspect.GEN_CREATED)
 
 
 def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:
