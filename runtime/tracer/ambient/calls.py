@@ -112,6 +112,10 @@ class Call(SessionPart):
     """Calls of cached functions on the main path: each run uses what the caches hold."""
     cached: dict[Any, Any] = state(ITEMS, dict)
     """What the caches held, by function and arguments."""
+    identifiers: list[tuple[int, Location | None]] = state(KEPT, list)  # another try's may be in a name that stays
+    """Random identifiers that the trace made, as numbers, and where (``boundary/identifiers``)."""
+    unlike: tuple[int, ...] = state(VALUE, ())
+    """Those that an earlier trace of the same call made."""
     flagged: list[tuple[torch.Tensor, bool]] = state(KEPT, list)  # where the trace ends in an error, all are put back
     """Tensors from outside whose ``requires_grad`` this trace and its earlier attempts set, with what it was."""
 

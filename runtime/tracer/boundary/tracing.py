@@ -24,7 +24,7 @@ from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.ambient.objects import own_items
-from runtime.tracer.boundary import told
+from runtime.tracer.boundary import identifiers, told
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -173,6 +173,7 @@ def trace(
     """
     known = Findings()
     flagged: list[tuple[torch.Tensor, bool]] = []
+    others = identifiers.Others()
     with trace_lock, recursion_limit.room(), _put_back(flagged):
         while True:
             one_call.require_repeatable()
@@ -180,8 +181,12 @@ def trace(
             session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
             session.call.may_be_for_one_call, session.call.ahead, session.call.flagged = for_one_call, ahead, flagged
             try:
+                session.call.unlike = others.numbers
                 with faults.guarded(session):
-                    return _trace_once(session, function, arguments, dynamic or {}, call)
+                    traced = _trace_once(session, function, arguments, dynamic or {}, call)
+                    shown = (traced.program, traced.program.output, [effect.tree for effect in traced.effects])
+                    if others.agree(session, shown):
+                        return traced
             except Undecided:
                 raise
             except Restart as restart:
