@@ -55,6 +55,13 @@ def in_a_branch(x):
     return x * 2
 
 
+def at_a_place_of_its_own(x):
+    if x.sum() > 0:
+        warnings.warn_explicit(f"positive {x.sum().item()}", RuntimeWarning, "file.py", 7)
+    warnings.warn_explicit(message="always", category=UserWarning, filename="file.py", lineno=8)
+    return x
+
+
 def always(x):
     warnings.warn("plain")
     LOGGER.info("plain")
@@ -121,7 +128,7 @@ def differing_text(x):
 
 @pytest.mark.parametrize("function", [
     in_a_branch, always, of_the_callers_place, through_a_helper, in_a_loop, of_an_instance, with_extra_fields,
-    then_raises, differing_text,
+    then_raises, differing_text, at_a_place_of_its_own,
 ], ids=lambda f: f.__name__)  # fmt: skip
 def test_each_run_tells_what_eager_tells(function):
     converted = dy2static.to_static(function)
@@ -228,7 +235,7 @@ def _recorded(x):
 
 
 def _explicit(x):
-    warnings.warn_explicit("a", UserWarning, "file", 1)
+    warnings.warn_explicit("a", UserWarning, "file", 1, registry={})
     return x
 
 

@@ -50,18 +50,24 @@ def warn(
     kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
     if not (isinstance(kind, type) and issubclass(kind, Warning)):
         return warnings.warn(message, category, 2)  # raises what eager raises
+    place, level = _place(session, stacklevel)
+    return _warn_at(session, message, kind, args, {
+        "file": place.file, "line": place.line, "level": level,
+        "module": str(place.names.get("__name__") or "<string>"),
+    })
+
+
+def _warn_at(session: Session, message: Any, kind: type[Warning], args: tuple[Any, ...], place: dict[str, Any]) -> None:
+    """A warning of this kind, with these arguments, at a place."""
     if warnings.filters is not memo(session).filters:
         return _under_filters(session, message, kind, args)
     if told.changed(session, told.of_warnings()):
         raise _refusal(session, "a warning after a change of the warnings' filters, or of showwarning,",
                        "Change them outside, around the call of the converted function.")
-    place, level = _place(session, stacklevel)
     name = kind.__name__ if module_name(kind) == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     session.exceptions.raised_types[name] = kind
-    session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs={
-        "category": name, "file": place.file, "line": place.line, "level": level,
-        "module": str(place.names.get("__name__") or "<string>"),
-    })
+    attrs = {"category": name, **place}
+    session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs=attrs)
     return None
 
 
@@ -164,7 +170,17 @@ def _handle_warn(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise _refusal(session, "warnings.warn_explicit", "Use warnings.warn.")
+    """``warnings.warn_explicit``, which knows its place, and has no registry of what was warned about there before."""
+    given = dict(zip(("message", "category", "filename", "lineno"), args)) | kwargs
+    kind: Any = given.get("category")
+    message, file, line = (given.get(name) for name in ("message", "filename", "lineno"))
+    if isinstance(message, Choice):
+        return distribute(session, message, lambda option: _explicit(session, (), {**given, "message": option}))
+    plain = isinstance(kind, type) and issubclass(kind, Warning) and type(file) is str and type(line) is int
+    if not plain or len(args) > 4 or len(given) != 4 or isinstance(message, Warning):
+        raise _refusal(session, "warnings.warn_explicit with a module, a registry or a source", "Use warnings.warn.")
+    return _warn_at(session, message, kind, (message,), {
+        "file": file, "line": line, "level": 0, "module": "", "alone": True})  # fmt: skip
 
 
 def _filtering(change: Callable[..., Any]) -> Callable[..., Any]:
