@@ -44,7 +44,7 @@ from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
-from dy2static.operators.shared import arity, impure, policy, settings
+from dy2static.operators.shared import arity, escaped, impure, policy, settings
 from dy2static.operators.shared.policy import AS_IT_IS, home_of
 from dy2static.operators.shared.staging import (
     Choice,
@@ -324,7 +324,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     else:
         note_construction(session, cls)
         made = _construct(session, cls, args, kwargs)
-    return _note_made(session, made)
+    return made if escaped.holds(made) else _note_made(session, made)
 
 
 _MEMBER_OF: Any = sequences_in_python.member_of
@@ -414,10 +414,21 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
             memo(session).created[id(made)] = made
         session.objects.constructing.add(id(made))
         try:
-            _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))
+            result = traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+            if escaped.holds(result):
+                session.exceptions.escape = made = _unless_left(result, made)
+            else:
+                _require_none(result)
         finally:
             session.objects.constructing.discard(id(made))
     return made
+
+
+def _unless_left(result: Any, made: Any) -> Any:
+    """What a class gives: the object, or the exception that its ``__init__`` is left by."""
+    if isinstance(result, Choice):
+        return Choice(result.selector, tuple(_unless_left(option, made) for option in result.options))
+    return result if escaped.holds(result) else made
 
 
 @acts_for_user
