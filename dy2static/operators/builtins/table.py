@@ -23,6 +23,7 @@ from dy2static.operators.builtins import (
     one_hot,
     operator_functions,
     print_,
+    ragged,
     records,
     reporting,
     scalers,
@@ -45,8 +46,8 @@ _TABLE: dict[int, Handler] = {
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
         gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, mathematics, module_methods, objects,
-        one_hot, operator_functions, print_, records, reporting, scalers, sizes, stack, suppress, torch_functions,
-        transformers,
+        one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, suppress,
+        torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }
