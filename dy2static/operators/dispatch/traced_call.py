@@ -56,7 +56,7 @@ from dy2static.operators.shared.staging import (
     held_choice,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules, sequences_in_python, traced_attribute
+from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -150,6 +150,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     settings.note_call(session, f)
     if compiled.is_compiled(f):
         boundary.require(session, f, args, kwargs)
+        in_python = scripted.in_python(f, args, kwargs)
+        if in_python is not None:
+            return traced_call(session, *in_python)
         return compiled.call_compiled(session, f, f, args, kwargs)
     if isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, contextvars.ContextVar):
         return context_vars.call(session, f.__self__, f.__name__, args, kwargs)
