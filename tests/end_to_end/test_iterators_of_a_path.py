@@ -411,3 +411,21 @@ class _OnEitherPath(_Layer):
 def test_what_modules_hold_by_a_name_of_another_path_is_refused(make: Callable[[], Any]) -> None:
     with pytest.raises(TraceError, match="D2S266"):
         to_static(make())(torch.ones(1, 2))
+
+
+COUNTS = itertools.count()
+
+
+@not_to_static
+def counted() -> Any:
+    yield next(COUNTS)
+
+
+def test_what_other_generator_functions_advance_is_not_known() -> None:
+    def function(x: Any) -> Any:
+        if x.sum() > 0:
+            return x * next(counted())
+        return x
+
+    with pytest.raises(TraceError, match="D2S266"):
+        to_static(function)(torch.ones(2))

@@ -79,10 +79,11 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
 
 
 def begins(generator: types.GeneratorType[Any, Any, Any], f: Any) -> bool:
-    """Whether a generator function of other code (``Module.parameters``) has made this generator right now."""
+    """Whether a method of modules (``parameters``) has made this generator right now. Of other code's own generator
+    functions nobody knows what else they advance."""
     function = unasked(f, "__func__", f)
-    return isinstance(function, types.FunctionType) and generator.gi_code is function.__code__ and (
-        inspect.getgeneratorstate(generator) == inspect.GEN_CREATED)
+    return isinstance(function, types.FunctionType) and function.__module__ == torch.nn.Module.__module__ and (
+        generator.gi_code is function.__code__ and inspect.getgeneratorstate(generator) == inspect.GEN_CREATED)
 
 
 def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:
