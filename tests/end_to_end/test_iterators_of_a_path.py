@@ -427,5 +427,17 @@ def test_what_other_generator_functions_advance_is_not_known() -> None:
             return x * next(counted())
         return x
 
-    with pytest.raises(TraceError, match="D2S266"):
+    with pytest.raises(TraceError, match="D2S266|D2S277"):
         to_static(function)(torch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+def test_other_generator_functions_take_from_iterators_at_each_call() -> None:
+    counts = itertools.count()
+
+    @not_to_static
+    def taken() -> Any:
+        yield next(counts)
+
+    static = to_static(lambda x: x * next(taken()))
+    assert [static(torch.ones(1)).item() for _ in range(4)] == [0, 1, 2, 3]

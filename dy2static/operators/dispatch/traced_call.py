@@ -89,8 +89,10 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
             known.new_iterator = result
         if contents.is_iterator(result) and f.__module__ in ("builtins", "itertools"):  # others may give an older one
             iterators.note_made(session, result, (*args, *kwargs.values()))
-    elif isinstance(result, types.GeneratorType) and iterators.begins(result, f):  # model.parameters()
-        iterators.note_made(session, result, (*args, *kwargs.values()))
+    elif isinstance(result, types.GeneratorType):
+        if iterators.begins(result, f):  # model.parameters()
+            iterators.note_made(session, result, (*args, *kwargs.values()))
+        iterators.note_other_code(session, result, f)
     return result
 
 
