@@ -84,7 +84,9 @@ from dy2static.transforms.leaving import filled
 _DEEPEST = 12
 """Python cannot nest blocks without limit: from here on, what follows a call is guarded statement by statement."""
 _LIBRARIES = frozenset({"torch", "F", "math", "np", "numpy", "operator", "itertools", "functools", "typing"})
-_METHODS = frozenset(dir(torch.Tensor)) | frozenset(dir(list)) | frozenset(dir(dict)) | frozenset(dir(str))
+_METHODS = frozenset(
+    name for cls in (torch.Tensor, list, dict, str) for name in dir(cls) if not name.startswith("__"))
+"""Names of methods that are not the user's, most likely; ``super().__init__`` is."""
 _SCOPES = (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.Lambda)
 _OPAQUE = (
     gast.BoolOp, gast.IfExp, gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp, gast.Await,
@@ -510,7 +512,7 @@ _CHECKED = frozenset({"index_select"})
 
 
 def _may_escape(call: gast.AST) -> bool:
-    """Whether a call may run a function of the user's, by its text: no builtin's name, no method of tensors."""
+    """Whether a call may run Python that is converted, by its text: no builtin's name, no method of tensors."""
     function = call.func
     if isinstance(function, gast.Name):
         return not hasattr(builtins, function.id)
@@ -521,5 +523,5 @@ def _may_escape(call: gast.AST) -> bool:
         base = base.value
     name = base.id if isinstance(base, gast.Name) else ""
     if name in _LIBRARIES or name.startswith("_d2s"):
-        return False
+        return function.attr[:1].isupper()  # a class, as of torch.distributions
     return name in ("self", "cls") or function.attr not in _METHODS

@@ -40,8 +40,11 @@ def emit_warn(emitter: Emitter, op: Operator) -> None:
         category = UserWarning  # a class that a saved Program cannot bring along
     file, line, module, level = (op.attrs[key] for key in ("file", "line", "module", "level"))
     own: dict[str, Any] = {"__name__": module}
+    alone = op.attrs.get("alone", False)
 
     def warn(*args: Any) -> None:
+        if alone:
+            return warnings.warn_explicit(category(*args), category, file, line)
         names, where, number = getattr(sys.modules.get(module), "__dict__", own), file, line
         frame = _outside(level) if level else None
         if frame is not None:

@@ -18,7 +18,7 @@ PRELUDE = r"""
 #include <math.h>
 
 typedef int64_t i64;
-static i64 nought; /* added to a whole number that was a float, as GCC makes trunc() of there and back, which keeps -0.0 */
+static i64 nought; /* added to a whole number that was a float: GCC makes trunc() of there and back, and keeps -0.0 */
 static __attribute__((used)) void set_nought(i64 value) { nought = value; } /* so that no compiler takes it for 0 */
 #define VIEW ((i64)1 << 50)
 #define BIG ((i64)1 << 18) /* bytes beyond which memory is PyTorch's */

@@ -5,7 +5,8 @@
     host.torch.manual_seed(3)
 
 The table is closed: a Program can name no function that is not in it. ``generator`` as a keyword is an object of the
-caller's (``random.Random``, ``numpy.random.Generator``) that is drawn from in place of the one that all share.
+caller's (``random.Random``, ``numpy.random.Generator``) that is drawn from in place of the one that all share, or a
+``Made``, which ``host.random.new``, ``host.numpy.new`` and ``host.generator.new`` make anew.
 ``choice``, ``choices``, ``sample`` and ``shuffle`` take a list of items, or a number, which means ``range`` of it.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import importlib
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -74,6 +76,34 @@ CLOCKS: dict[str, ScalarKind] = {
 }  # fmt: skip
 
 _SYSTEM = random.SystemRandom()
+
+
+class Made:
+    """A generator that each run of a Program makes anew: ``random.Random(3)`` in the user's function.
+
+    >>> made = Made("random")
+    >>> made.start(3)
+    >>> made.random() == random.Random(3).random()
+    True
+    """
+
+    def __init__(self, family: str) -> None:
+        self._family = family
+        self._here = threading.local()  # runs in several threads have one each
+
+    def start(self, *args: Any, **kwargs: Any) -> None:
+        """A new one begins."""
+        self._here.made = new_generator(self._family)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._here.made, name)
+
+
+def new_generator(family: str) -> Function:
+    """What makes a generator of a family."""
+    if family == "random":
+        return random.Random
+    return numpy.random.RandomState if family == "numpy" else numpy.random.default_rng
 
 
 def population(items: Any) -> Any:
@@ -148,6 +178,10 @@ def _manual_seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def _start(*args: Any, generator: Made, **kwargs: Any) -> None:
+    generator.start(*args, **kwargs)
+
+
 def _methods(family: str, of: Callable[[str], Function]) -> dict[str, tuple[Function, ScalarKind | None]]:
     """Those of a class like ``random.Random``."""
     found: dict[str, tuple[Function, ScalarKind | None]] = {
@@ -173,6 +207,7 @@ _TABLE: dict[str, tuple[Function, ScalarKind | None]] = {
     "secrets.randbelow": (_secret("randbelow"), "int"),
     "secrets.token_hex": (_secret("token_hex"), "str"),
     "secrets.token_urlsafe": (_secret("token_urlsafe"), "str"),
+    **{f"{family}.new": (_start, None) for family in ("random", "numpy", "generator")},
     "torch.manual_seed": (_manual_seed, None),
     "torch.seed": (torch.seed, "int"),
     "torch.initial_seed": (torch.initial_seed, "int"),
@@ -208,7 +243,7 @@ def stream(op: Operator) -> str:
 
 def is_generator(value: Any) -> bool:
     """Whether it is an object of Python's or NumPy's that random numbers are drawn from."""
-    return isinstance(value, random.Random) or type(value).__module__.startswith("numpy.random")
+    return isinstance(value, (random.Random, Made)) or type(value).__module__.startswith("numpy.random")
 
 
 def _verify(op: Operator, fail: Fail) -> None:
@@ -220,6 +255,8 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("operand", f"the generator of {op.name} is a random.Random or one of NumPy's")
     if generator is None and op.name.startswith("host.generator."):
         fail("arity", f"{op.name} needs a generator")
+    if op.name.endswith(".new") and not isinstance(generator, Made):
+        fail("operand", f"{op.name} makes no object of the caller's")
     arrays = op.name.startswith(("host.numpy.", "host.generator."))
     check_attrs(op, fail, {"gives": (str,)} if arrays else {})
     if "gives" in op.attrs and op.attrs["gives"] not in ("array", "generic"):

@@ -3,7 +3,8 @@
     warn("sum ", %n) attrs {category: "RuntimeWarning", file: "user.py", line: 3, module: "user", level: 0}
     log("sum %s", None, %n) attrs {logger: "user", severity: 20, file: "user.py", line: 3, function: "f", level: 0}
 
-``level`` 0: the place is the one given; above: the frame so many calls outside the Program. The operands of ``warn``
+``alone``: whatever was warned about before (``warnings.warn_explicit``). ``level`` 0: the place is the one given;
+above: the frame so many calls outside the Program. The operands of ``warn``
 are those of the category; the operands of ``log`` are the message, the extra fields, and what the message formats.
 """
 
@@ -28,7 +29,7 @@ def _check(op: Operator, fail: Fail, least: int) -> None:
 def _verify_warn(op: Operator, fail: Fail) -> None:
     _check(op, fail, 0)
     known = {**_PLACE, "category": (str,), "module": (str,)}
-    check_attrs(op, fail, known, required=known)
+    check_attrs(op, fail, {**known, "alone": (bool,)}, required=known)
 
 
 def _verify_log(op: Operator, fail: Fail) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from runtime.errors import StorageError
 from runtime.ir import Operator, Program, Variable
 from runtime.ops.assertion import CAUSE, exception_class
+from runtime.ops.host import Made
 from runtime.ops.registry import STRUCTURAL
 
 UNSAVED = {
@@ -52,8 +53,9 @@ def require_no_code(program: Program) -> None:
         if generator is not None and not isinstance(generator, Variable):
             kind = type(generator)
             raise StorageError(
-                f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the caller's, which an artefact "
-                "cannot hold",
+                "random numbers come from a generator that the function makes, which an artefact cannot hold"
+                if kind is Made else f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the "
+                "caller's, which an artefact cannot hold",
                 hint="Draw from the generator that all share (torch.rand, random.random, np.random.rand), or pass the "
                 "numbers in.",
                 location=op.location,

@@ -89,6 +89,8 @@ from runtime.torch_internals.functions import (
     hidden_from_dynamo,
     is_plain_apply,
     plain_apply,
+    scripted_from,
+    scripted_kinds,
     unprofiled,
     unused_gradient,
 )
@@ -378,6 +380,8 @@ __all__ = [
     "sparse_key",
     "state_tests",
     "copy_unseen",
+    "scripted_from",
+    "scripted_kinds",
     "storage_identity",
     "tells_its_memory",
     "strides_of",

@@ -3,6 +3,7 @@ and what torch hides from its own compiler."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -149,4 +150,22 @@ def unprofiled(compiled: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         return None
     values = [given[one.name] if one.name in given else one.default_value for one in parameters]
     made = torch._C._create_function_from_graph(compiled.name, compiled.graph.copy())
-    return lambda: made(*owner, *values)
+    return functools.partial(made, *owner, *values)
+
+
+def scripted_from(compiled: Any) -> types.FunctionType | None:
+    """The Python function that ``torch.jit.script`` compiled; None if that is not known."""
+    found = getattr(compiled, "_torchdynamo_inline", None) if isinstance(compiled, torch.jit.ScriptFunction) else None
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def scripted_kinds(compiled: Any) -> frozenset[str]:
+    """The kinds of operators in the graph of a scripted function, those of the functions that it calls included."""
+    found: set[str] = set()
+    graph = compiled.inlined_graph  # whose nodes live as long as it does
+    todo = [graph]
+    while todo:
+        for node in todo.pop().nodes():
+            found.add(node.kind())
+            todo += node.blocks()
+    return frozenset(found)

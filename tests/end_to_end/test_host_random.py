@@ -84,7 +84,7 @@ ARGUMENTS = {
 """What functions that need arguments are given."""
 OWNERS = {"random": random, "numpy": np.random, "time": time, "secrets": secrets, "torch": torch,
           "generator": OWN_GENERATOR, "system": random.SystemRandom()}  # fmt: skip
-NAMES = [name for name in sorted(host.FUNCTIONS) if not name.endswith(".shuffle")]
+NAMES = [name for name in sorted(host.FUNCTIONS) if not name.endswith((".shuffle", ".new"))]
 SAME_EACH_TIME = ("random", "numpy", "generator")
 """Families that a seed makes repeatable."""
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from dy2static import not_to_static, to_static
 from runtime.errors import TraceError
-from tests.oracle import check
+from tests.oracle import check, check_module
 
 
 def sends(x: Any) -> Any:
@@ -353,3 +354,90 @@ def test_what_a_later_iterator_goes_over(kind: str) -> None:
         return [one * 2 for one in held], next(iter(held))
 
     check(function, [(torch.ones(2),), (-torch.ones(2),)])
+
+
+class _Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+
+class _FirstParameter(_Layer):
+    def forward(self, x: Any) -> Any:
+        if x.sum() > 0:
+            x = x.to(next(self.parameters()).device) * 2
+        return self.inner(x)
+
+
+class _FirstOfEach(_Layer):
+    def forward(self, x: Any) -> Any:
+        if x.sum() > 0:
+            name, child = next(self.named_children())
+            pair = next(zip(self.parameters(), self.modules()))
+            return child(x) + pair[0].sum(), name, next(enumerate(self.children()))[0]
+        return self.inner(x), "", 0
+
+
+class _InALoop(_Layer):
+    def forward(self, x: Any) -> Any:
+        while x.norm() > 0.5:
+            x = x * 0.5 + next(iter(self.parameters())).sum() * 0
+        return self.inner(x)
+
+
+@pytest.mark.parametrize("make", [_FirstParameter, _FirstOfEach, _InALoop])
+def test_what_modules_hold_is_taken_on_a_path(make: Callable[[], Any]) -> None:
+    check_module(make, [torch.ones(1, 2)], [-torch.ones(1, 2)])
+
+
+class _Older(_Layer):
+    def forward(self, x: Any) -> Any:
+        found = self.parameters()
+        if x.sum() > 0:
+            x = x * next(found).sum()
+        return self.inner(x) + next(found).sum()
+
+
+class _OnEitherPath(_Layer):
+    def forward(self, x: Any) -> Any:
+        found = self.parameters()
+        if x.sum() > 0:
+            found = self.parameters()
+            next(found)
+        return self.inner(x) + next(found).sum()
+
+
+@pytest.mark.parametrize("make", [_Older, _OnEitherPath])
+def test_what_modules_hold_by_a_name_of_another_path_is_refused(make: Callable[[], Any]) -> None:
+    with pytest.raises(TraceError, match="D2S266"):
+        to_static(make())(torch.ones(1, 2))
+
+
+COUNTS = itertools.count()
+
+
+@not_to_static
+def counted() -> Any:
+    yield next(COUNTS)
+
+
+def test_what_other_generator_functions_advance_is_not_known() -> None:
+    def function(x: Any) -> Any:
+        if x.sum() > 0:
+            return x * next(counted())
+        return x
+
+    with pytest.raises(TraceError, match="D2S266|D2S277"):
+        to_static(function)(torch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+def test_other_generator_functions_take_from_iterators_at_each_call() -> None:
+    counts = itertools.count()
+
+    @not_to_static
+    def taken() -> Any:
+        yield next(counts)
+
+    static = to_static(lambda x: x * next(taken()))
+    assert [static(torch.ones(1)).item() for _ in range(4)] == [0, 1, 2, 3]

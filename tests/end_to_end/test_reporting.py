@@ -55,6 +55,13 @@ def in_a_branch(x):
     return x * 2
 
 
+def at_a_place_of_its_own(x):
+    if x.sum() > 0:
+        warnings.warn_explicit(f"positive {x.sum().item()}", RuntimeWarning, "file.py", 7)
+    warnings.warn_explicit(message="always", category=UserWarning, filename="file.py", lineno=8)
+    return x
+
+
 def always(x):
     warnings.warn("plain")
     LOGGER.info("plain")
@@ -121,7 +128,7 @@ def differing_text(x):
 
 @pytest.mark.parametrize("function", [
     in_a_branch, always, of_the_callers_place, through_a_helper, in_a_loop, of_an_instance, with_extra_fields,
-    then_raises, differing_text,
+    then_raises, differing_text, at_a_place_of_its_own,
 ], ids=lambda f: f.__name__)  # fmt: skip
 def test_each_run_tells_what_eager_tells(function):
     converted = dy2static.to_static(function)
@@ -228,7 +235,7 @@ def _recorded(x):
 
 
 def _explicit(x):
-    warnings.warn_explicit("a", UserWarning, "file", 1)
+    warnings.warn_explicit("a", UserWarning, "file", 1, registry={})
     return x
 
 
@@ -249,12 +256,109 @@ def _nameless(x):
     return x
 
 
-@pytest.mark.parametrize(
-    "function", [_traceback, _recorded, _explicit, _unknown, _nameless], ids=lambda f: f.__name__)
+def _with_a_handler(x):
+    handler = _Handler()
+    LOGGER.addHandler(handler)
+    try:
+        LOGGER.warning("heard")
+    finally:
+        LOGGER.removeHandler(handler)
+    return x * len(handler.records)
+
+
+def _at_a_level(x):
+    LOGGER.setLevel(logging.DEBUG)
+    LOGGER.debug("heard")
+    return x
+
+
+class _Counting(logging.Filter):
+    seen = 0
+
+    def filter(self, record):
+        _Counting.seen += 1
+        return True
+
+
+HEARD = logging.getLogger("tests.reporting.heard")
+HEARD.propagate = False
+HEARD.addHandler(_Handler())
+HEARD.addFilter(_Counting())
+
+
+def _reads_what_a_handler_holds(x):
+    HEARD.warning("w")
+    return x * len(HEARD.handlers[0].records)
+
+
+def _adds_to_what_a_handler_holds(x):
+    HEARD.warning("w")
+    HEARD.handlers[0].records.append("end")
+    return x
+
+
+def _reads_what_a_filter_counts(x):
+    HEARD.warning("w")
+    return x * _Counting.seen
+
+
+SHOWN = []
+
+
+def show(message, *rest, **named):
+    SHOWN.append(str(message))
+
+
+def _shows_otherwise(x):
+    before, warnings.showwarning = warnings.showwarning, show
+    warnings.warn("a")
+    warnings.showwarning = before
+    return x * len(SHOWN)
+
+
+def _filters_for_all(x):
+    warnings.filterwarnings("error", message="bad")
+    try:
+        warnings.warn("bad")
+    except UserWarning:
+        return -x
+    return x
+
+
+@pytest.mark.parametrize("function", [
+    _traceback, _recorded, _explicit, _unknown, _nameless, _with_a_handler, _at_a_level, _reads_what_a_handler_holds,
+    _adds_to_what_a_handler_holds, _reads_what_a_filter_counts, _shows_otherwise, _filters_for_all,
+], ids=lambda f: f.__name__)
 def test_what_cannot_be_repeated_is_refused(function):
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(function)(torch.ones(2))
     assert caught.value.code == "D2S268" and caught.value.location is not None
+
+
+def test_what_a_users_showwarning_holds_is_not_read_inside(monkeypatch):
+    def f(x):
+        warnings.warn("a")
+        return x * len(SHOWN)
+
+    with warnings.catch_warnings(), pytest.raises(TraceError, match="D2S268"):
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", show)
+        dy2static.to_static(f)(torch.ones(2))
+
+
+def test_settings_that_are_put_back_before_a_record_are_no_change():
+    def f(x):
+        level = LOGGER.level
+        LOGGER.setLevel(logging.ERROR)
+        LOGGER.setLevel(level)
+        LOGGER.warning("heard")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("quiet")
+        warnings.warn("loud")
+        return x
+
+    assert told(dy2static.to_static(f), torch.ones(2)) == told(f, torch.ones(2))
 
 
 def test_a_saved_program_tells_too(tmp_path):

@@ -5,6 +5,7 @@ It needs the libraries, for their versions.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import sys
 import textwrap
@@ -12,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from components import COMPONENTS, Component
 from libraries import DISTRIBUTIONS, LIBRARIES, Library
 from models import FLOAT32, KINDS, LENGTHS, MODELS, REFUSED
 
@@ -58,6 +60,7 @@ def page(versions: str) -> str:
     refused = {name: one for name, one in LIBRARIES.items() if one.refused}
     parts += ["## Loops that depend on data\n", _LIBRARIES, _rows("why its loop depends on data", loops, "loop")]
     parts += ["## Branches, routing and sizes that depend on data\n", _rows("what is converted", others, "what")]
+    parts += [_components()]
     parts += ["## Refused, with a located error\n", _rows("why", refused, "why", code=True), _SLOW]
     parts += [_TAIL + _kept_table()]
     return "\n".join(parts).rstrip() + "\n"
@@ -82,13 +85,46 @@ def _files() -> str:
         sizes and lengths, and the losses of twenty training steps, are eager's
         (`tests/third_party/test_model_files.py`: {", ".join(LENGTHS)}; run with transformers 5.24.0, 19 minutes on a
         core). With and without a mask are two files."""
-    text = " ".join(text.split())
-    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
+    return _filled(text)
+
+
+def _filled(text: str) -> str:
+    """Paragraphs in lines of 120."""
+    paragraphs = (" ".join(part.split()) for part in text.strip().split("\n\n"))
+    fill = functools.partial(textwrap.fill, width=120, break_long_words=False, break_on_hyphens=False)
+    return "\n\n".join(map(fill, paragraphs)) + "\n"
+
+
+_COMPONENTS = """## Layers, losses, metrics, flows, optimizers
+
+{pieces} more pieces of {libraries} libraries, each called with three sizes, modules in training and in evaluation
+(losses in one of them): values, gradients and buffers are eager's.
+"""
+
+
+def _components() -> str:
+    taken = {name: one for name, one in COMPONENTS.items() if not one.refused}
+    by_library: dict[str, list[str]] = {}
+    for name, one in taken.items():
+        by_library.setdefault(one.distribution, []).append(_short(name, one.distribution))
+    text = _COMPONENTS.format(pieces=len(taken), libraries=len(by_library))
+    lines = [_filled(text), "| library | what is converted |", "| --- | --- |"]
+    lines += [f"| {library} | {'; '.join(names)} |" for library, names in sorted(by_library.items())]
+    return "\n".join([*lines, ""])
+
+
+def _short(name: str, library: str) -> str:
+    """What a piece is, without the name of its library."""
+    given = name.replace("_", "-").removeprefix(library)
+    return name[len(name) - len(given):].strip() or library
 
 
 def _rows(column: str, libraries: dict[str, Library], field: str, code: bool = False) -> str:
     lines = [f"| library and code | {column} |{' code |' * code}", f"| --- | --- |{' --- |' * code}"]
-    for name, one in libraries.items():
+    rows: dict[str, Library | Component] = {**libraries}
+    if code:
+        rows.update({name: one for name, one in COMPONENTS.items() if one.refused})
+    for name, one in rows.items():
         lines.append(f"| {name} | {getattr(one, field)} |" + f" {one.refused} |" * code)
     return "\n".join([*lines, ""])
 
@@ -106,7 +142,8 @@ def versions_of(text: str) -> str:
 
 def installed() -> str:
     """Those of the libraries installed here."""
-    names = sorted({"torch", "transformers", *(DISTRIBUTIONS[one.package] for one in LIBRARIES.values())})
+    names = sorted({"torch", "transformers", *(DISTRIBUTIONS[one.package] for one in LIBRARIES.values()),
+                    *(one.distribution for one in COMPONENTS.values())})  # fmt: skip
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 

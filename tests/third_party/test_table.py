@@ -30,6 +30,13 @@ def test_every_model_has_a_kind() -> None:
     assert sorted(name for names in table.KINDS.values() for name in names) == sorted(table.MODELS)
 
 
+def test_every_component_has_three_sizes() -> None:
+    for name, one in table.COMPONENTS.items():
+        shapes = {tuple(arg.shape for arg in call if hasattr(arg, "shape")) for call in one.calls}
+        assert len(one.calls) == len(shapes) == 3, name
+        assert bool(one.refused) == bool(one.why), name
+
+
 @pytest.mark.parametrize("name", table.LIBRARIES)
 def test_every_library_says_what_it_shows(name: str) -> None:
     library = table.LIBRARIES[name]
@@ -38,5 +45,8 @@ def test_every_library_says_what_it_shows(name: str) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(table.MODELS) >= 20
+    assert len(table.MODELS) >= 60
+    pieces = [*table.LIBRARIES.values(), *table.COMPONENTS.values()]
+    assert sum(not one.refused for one in pieces) >= 110
+    assert len({one.package for one in pieces if not one.refused}) >= 35
     assert sum(bool(one.loop) and not one.refused for one in table.LIBRARIES.values()) >= 8

@@ -4,6 +4,7 @@
     random.choice([a, b])        ->   %i : int = host.random.choice(2), and the item at %i
     random.shuffle(items)        ->   %i : int, %j : int = host.random.shuffle(2), and the items in that order
     torch.manual_seed(3)         ->   host.torch.manual_seed(3)
+    rng = random.Random(3)       ->   host.random.new(3, generator=made), and made is drawn from
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSize
+from dy2static.operators.provenance.observed import done
 from dy2static.operators.provenance.provenance import adopt, memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, held_choice
 from runtime.ir import ScalarType, Variable
 from runtime.ops import host, host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
-from runtime.tracer.ambient.unasked import has_unasked, unasked
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording import numpy_calls
+from runtime.tracer.python_state.ages import existed_before
+from runtime.tracer.recording import made_generators, numpy_calls
 
 _LONGEST = 256
 """Of so many objects that are no numbers the order may be drawn: each is a choice among all."""
@@ -50,6 +53,9 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     Raises:
         TraceError: D2S214, inside of torch.utils.checkpoint: eager's backward would draw other numbers.
     """
+    family = _made_by(f)
+    if family is not None:
+        return _new(session, family, args, kwargs)
     found = _found(f)
     if found is None or f"host.{found[0]}" not in host.FUNCTIONS:
         return NotImplemented
@@ -79,6 +85,31 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return NotImplemented
     (var,) = _emit(session, name, generator, args, kwargs, kinds=[kind])
     return scalars.wrap(var)
+
+
+def _made_by(f: Any) -> str | None:
+    """The family of the generators that a class or function makes; None for others."""
+    if f is random.Random:
+        return "random"
+    if unasked(f, "__name__", "") not in ("RandomState", "default_rng"):
+        return None
+    return next((family for family in ("numpy", "generator") if f is host.new_generator(family)), None)
+
+
+def _new(session: Session, family: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A generator that the function makes: each run makes it, with the seed that it has there.
+
+    Raises:
+        TraceError: D2S214.
+    """
+    if not all(map(_is_plain_or_size, (*args, *kwargs.values()))):
+        return NotImplemented
+    sampled = [_SAMPLES[one.kind] if isinstance(one, Staged) else one for one in args]
+    named = {key: _SAMPLES[one.kind] if isinstance(one, Staged) else one for key, one in kwargs.items()}
+    made = theirs(host.new_generator(family), *sampled, **named)
+    made_generators.note(session, family, made)
+    _emit(session, f"{family}.new", made, args, kwargs, kinds=[])
+    return made
 
 
 def _found(f: Any) -> tuple[str, Any] | None:
@@ -172,7 +203,12 @@ def _operands(session: Session, name: str, generator: Any, args: Any, kwargs: An
     operands = [session.operand(list(one) if isinstance(one, tuple) and name.startswith(("random", "system")) else one)
                 for one in args]  # fmt: skip
     keywords = {key: session.operand(one) for key, one in kwargs.items()}
-    if generator is not None:
+    if id(generator) in session.objects.generators:
+        keywords["generator"] = session.objects.generators[id(generator)][1]
+    elif generator is not None:
+        if existed_before(session, generator) is not True:
+            made_generators.require_no_copy(session)
+            done(session, "random numbers are drawn from a copy of a generator")
         adopt(session, generator)
         keywords["generator"] = generator
     return operands, keywords
@@ -236,12 +272,7 @@ def _twin(name: str) -> Callable[..., Any]:
 
 def _place(twin: Any) -> Any:
     """Where the stream of its own is."""
-    owner: Any = unasked(twin, "__self__")
-    if isinstance(owner, random.Random):
-        return owner.getstate()
-    if has_unasked(owner, "bit_generator"):
-        return repr(owner.bit_generator.state)
-    return repr(owner.get_state(legacy=False)) if has_unasked(owner, "get_state") else None
+    return made_generators.place_of(unasked(twin, "__self__"))
 
 
 @acts_for_user

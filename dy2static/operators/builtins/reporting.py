@@ -18,6 +18,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
 from runtime.tracer.ambient.unasked import module_name
+from runtime.tracer.boundary import told
 
 
 def _refusal(session: Session, what: str, hint: str) -> Exception:
@@ -49,15 +50,24 @@ def warn(
     kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
     if not (isinstance(kind, type) and issubclass(kind, Warning)):
         return warnings.warn(message, category, 2)  # raises what eager raises
-    if warnings.filters is not memo(session).filters:
-        return _under_filters(session, message, kind, args)
     place, level = _place(session, stacklevel)
-    name = kind.__name__ if module_name(kind) == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    session.exceptions.raised_types[name] = kind
-    session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs={
-        "category": name, "file": place.file, "line": place.line, "level": level,
+    return _warn_at(session, message, kind, args, {
+        "file": place.file, "line": place.line, "level": level,
         "module": str(place.names.get("__name__") or "<string>"),
     })
+
+
+def _warn_at(session: Session, message: Any, kind: type[Warning], args: tuple[Any, ...], place: dict[str, Any]) -> None:
+    """A warning of this kind, with these arguments, at a place."""
+    if warnings.filters is not memo(session).filters:
+        return _under_filters(session, message, kind, args)
+    if told.changed(session, told.of_warnings()):
+        raise _refusal(session, "a warning after a change of the warnings' filters, or of showwarning,",
+                       "Change them outside, around the call of the converted function.")
+    name = kind.__name__ if module_name(kind) == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    session.exceptions.raised_types[name] = kind
+    attrs = {"category": name, **place}
+    session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs=attrs)
     return None
 
 
@@ -89,6 +99,9 @@ def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[An
     if all(logger is not one for one in (logging.root, known.get(name))):
         raise _refusal(session, f"a logger that logging.getLogger({name!r}) does not give",
                        "Make the logger with logging.getLogger.")
+    if told.changed(session, told.of_logger(logger)):
+        raise _refusal(session, f"a record of logger {name!r} after a change of its level, handlers or filters",
+                       "Change them outside, around the call of the converted function.")
     extra = options["extra"]
     if extra is not None and type(extra) is not dict:
         extra = dict(extra)
@@ -157,7 +170,29 @@ def _handle_warn(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise _refusal(session, "warnings.warn_explicit", "Use warnings.warn.")
+    """``warnings.warn_explicit``, which knows its place, and has no registry of what was warned about there before."""
+    given = dict(zip(("message", "category", "filename", "lineno"), args)) | kwargs
+    kind: Any = given.get("category")
+    message, file, line = (given.get(name) for name in ("message", "filename", "lineno"))
+    if isinstance(message, Choice):
+        return distribute(session, message, lambda option: _explicit(session, (), {**given, "message": option}))
+    plain = isinstance(kind, type) and issubclass(kind, Warning) and type(file) is str and type(line) is int
+    if not plain or len(args) > 4 or len(given) != 4 or isinstance(message, Warning):
+        raise _refusal(session, "warnings.warn_explicit with a module, a registry or a source", "Use warnings.warn.")
+    return _warn_at(session, message, kind, (message,), {
+        "file": file, "line": line, "level": 0, "module": "", "alone": True})  # fmt: skip
+
+
+def _filtering(change: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands for a function of `warnings` that changes the filters: those of the function's own ``with``."""
+
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if warnings.filters is memo(session).filters:
+            raise _refusal(session, f"warnings.{change.__name__}() for the warnings of the whole process",
+                           "Call it outside, or under a `with warnings.catch_warnings()` of the function.")
+        return change(*args, **kwargs)
+
+    return handler
 
 
 _LEVELS: dict[str, int | None] = {
@@ -167,6 +202,8 @@ _LEVELS: dict[str, int | None] = {
 HANDLERS: list[tuple[Any, Any]] = [
     (warnings.warn, _handle_warn),
     (warnings.warn_explicit, _explicit),
+    *((change, _filtering(change)) for change in (
+        warnings.filterwarnings, warnings.simplefilter, warnings.resetwarnings)),
     *((getattr(owner, name), _method(name, level)) for owner in (logging.Logger, logging.LoggerAdapter)
       for name, level in _LEVELS.items()),
     *((getattr(logging, name), _function(name, level)) for name, level in _LEVELS.items()),

@@ -14,6 +14,7 @@ from dy2static.operators.builtins import (
     conversions,
     copying,
     heaps_and_bisection,
+    identifiers,
     iteration,
     itertools_,
     mathematics,
@@ -22,6 +23,7 @@ from dy2static.operators.builtins import (
     one_hot,
     operator_functions,
     print_,
+    ragged,
     records,
     reporting,
     scalers,
@@ -43,8 +45,9 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
-        gradient_hooks, heaps_and_bisection, iteration, itertools_, mathematics, module_methods, objects, one_hot,
-        operator_functions, print_, records, reporting, scalers, sizes, stack, suppress, torch_functions, transformers,
+        gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, mathematics, module_methods, objects,
+        one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, suppress,
+        torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -98,7 +98,10 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
-    Takes.GROWN: (sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint),
+    Takes.GROWN: (
+        sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
+        torch.nn.utils.rnn.pad_sequence,
+    ),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
         contextlib.ExitStack,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy
 import torch
 
+from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
@@ -72,7 +73,7 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     given = [*args, *kwargs.values()]
     arrays = any(map(_holds_array, given))
     if not arrays and not any(map(_holds_tensor, given)):
-        return NotImplemented
+        return _of_numbers(session, f, args, kwargs)
     name = _FUNCTIONS.get(id(f))
     if name is not None and (arrays or type(f) is numpy.ufunc):
         return numpy_calls.record(name, args, kwargs)
@@ -87,6 +88,40 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if id(f) in _TO_TENSOR and isinstance(args[0] if args else None, NumpyArray):
         return _tensor(session, _TO_TENSOR[id(f)], f, args, kwargs)
     return NotImplemented
+
+
+def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``np.log(n)``, ``np.mean([a, b])`` and ``np.float64(n)`` of numbers of the run, which NumPy makes its own of."""
+    if not any_staged(args) or any_staged(kwargs.values()) or not all(map(_is_of_numbers, args)):
+        return NotImplemented
+    if f is numpy.float64 and len(args) == 1 and not kwargs and isinstance(args[0], Staged):
+        return numpy_calls.record("positive", args, {}) if args[0].kind == "float" else NotImplemented
+    name = _FUNCTIONS.get(id(f)) or _MAKING.get(id(f))
+    if name is None or (type(f) is not numpy.ufunc and not any(type(one) in (list, tuple) for one in args[:1])):
+        return NotImplemented
+    given = tuple(_as_array(session, one) if type(one) in (list, tuple) and any_staged([one]) else one for one in args)
+    if any(isinstance(one, NumpyArray) for one in given):
+        return called(session, f, given, kwargs)
+    return numpy_calls.record(name, args, kwargs) if type(f) is numpy.ufunc else NotImplemented
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Whether it is a number, or a list or tuple of such whose length is known."""
+    if isinstance(value, Staged):
+        return value.kind in ("int", "float", "bool")
+    if type(value) in (list, tuple):
+        return all(map(_is_of_numbers, value))
+    return value is None or type(value) in (int, float, bool, str)
+
+
+def _as_array(session: Session, values: Any) -> Any:
+    """The array that NumPy makes of a list: of floats, with whole numbers among them, or of whole numbers."""
+    kinds = {one.kind if isinstance(one, Staged) else type(one).__name__ for one in walk([values], _items, _DEEPEST)
+             if type(one) not in (list, tuple)}
+    if kinds <= {"float", "int"}:
+        dtype = torch.float64 if "float" in kinds else torch.int64
+        return numpy_calls.of_tensor(session, traced(session, torch.tensor, (values,), {"dtype": dtype}))
+    return values
 
 
 _DEEPEST = 32

@@ -44,7 +44,7 @@ from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
-from dy2static.operators.shared import arity, impure, policy, settings
+from dy2static.operators.shared import arity, escaped, impure, policy, settings
 from dy2static.operators.shared.policy import AS_IT_IS, home_of
 from dy2static.operators.shared.staging import (
     Choice,
@@ -56,7 +56,7 @@ from dy2static.operators.shared.staging import (
     held_choice,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules, sequences_in_python, traced_attribute
+from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -89,6 +89,10 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
             known.new_iterator = result
         if contents.is_iterator(result) and f.__module__ in ("builtins", "itertools"):  # others may give an older one
             iterators.note_made(session, result, (*args, *kwargs.values()))
+    elif isinstance(result, types.GeneratorType):
+        if iterators.begins(result, f):  # model.parameters()
+            iterators.note_made(session, result, (*args, *kwargs.values()))
+        iterators.note_other_code(session, result, f)
     return result
 
 
@@ -148,6 +152,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     settings.note_call(session, f)
     if compiled.is_compiled(f):
         boundary.require(session, f, args, kwargs)
+        in_python = scripted.in_python(f, args, kwargs)
+        if in_python is not None:
+            return traced_call(session, *in_python)
         return compiled.call_compiled(session, f, f, args, kwargs)
     if isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, contextvars.ContextVar):
         return context_vars.call(session, f.__self__, f.__name__, args, kwargs)
@@ -322,7 +329,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     else:
         note_construction(session, cls)
         made = _construct(session, cls, args, kwargs)
-    return _note_made(session, made)
+    return made if escaped.holds(made) else _note_made(session, made)
 
 
 _MEMBER_OF: Any = sequences_in_python.member_of
@@ -412,10 +419,21 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
             memo(session).created[id(made)] = made
         session.objects.constructing.add(id(made))
         try:
-            _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))
+            result = traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+            if escaped.holds(result):
+                session.exceptions.escape = made = _unless_left(result, made)
+            else:
+                _require_none(result)
         finally:
             session.objects.constructing.discard(id(made))
     return made
+
+
+def _unless_left(result: Any, made: Any) -> Any:
+    """What a class gives: the object, or the exception that its ``__init__`` is left by."""
+    if isinstance(result, Choice):
+        return Choice(result.selector, tuple(_unless_left(option, made) for option in result.options))
+    return result if escaped.holds(result) else made
 
 
 @acts_for_user

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import types
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.iteration.generator import require_not_left
+from dy2static.operators.provenance import observed
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, python_method
 from runtime.tracer.ambient import contents
@@ -75,6 +77,32 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
         for one in contents.inner(made):  # zip(items) asks for one of its own
             if known.get(id(one), (None,))[0] is not one:
                 known[id(one)] = (one, session.journal.frames[-1])
+
+
+def begins(generator: types.GeneratorType[Any, Any, Any], f: Any) -> bool:
+    """Whether a method of modules (``parameters``) has made this generator right now. Of other code's own generator
+    functions nobody knows what else they advance."""
+    function = unasked(f, "__func__", f)
+    return isinstance(function, types.FunctionType) and function.__module__ == torch.nn.Module.__module__ and (
+        generator.gi_code is function.__code__ and inspect.getgeneratorstate(generator) == inspect.GEN_CREATED)
+
+
+def note_other_code(session: Session, generator: types.GeneratorType[Any, Any, Any], f: Any) -> None:
+    """Note a generator of a function that is not converted and that names an iterator: what it takes from it is gone,
+    so the Program is for this call alone.
+
+    Raises:
+        TraceError: D2S277, on a path that only some inputs take.
+    """
+    function = unasked(f, "__func__", f)
+    if not isinstance(function, types.FunctionType) or generator.gi_code is not function.__code__:
+        return
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    named += [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
+    if any(map(contents.is_iterator, named)):
+        observed.done(session, f"{function.__name__}() is a generator of code that is not converted, and names an "
+                      "iterator from outside")  # fmt: skip
+        session.call.advanced = True
 
 
 def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:

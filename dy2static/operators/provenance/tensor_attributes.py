@@ -131,6 +131,8 @@ def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if hasattr(torch.Tensor, name):
         session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
         session.inputs.asks_needs |= name in _OF_GRADIENTS
+        if name == "requires_grad":
+            session.graph.asked_flags.add(id(tensor))
         return getattr(tensor, name)
     session.objects.externals.setdefault(id(tensor), (tensor, None))
     value = Place("attribute", tensor, name).get()

@@ -19,6 +19,7 @@ from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
 
 
 def is_compiled(f: object) -> bool:
@@ -74,7 +75,7 @@ def _first_call(f: Any, *args: Any, **kwargs: Any) -> Any:
     """A call of compiled code as if it was the first one: after calls without gradients ``torch.jit`` runs what it made
     for those, and that detaches parameters."""
     first = torch_internals.unprofiled(f, args, kwargs)
-    return f(*args, **kwargs) if first is None else first()
+    return theirs(f, *args, **kwargs) if first is None else theirs(first)
 
 
 _UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")

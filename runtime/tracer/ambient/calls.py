@@ -85,6 +85,9 @@ class Findings:
     """Where NumPy's arrays are made whose memory tensors show, and which are written or leave (see
     ``memory.host_memory``): they are arrays of the Program."""
 
+    flagged: frozenset[tuple[int, bool]] = frozenset()
+    """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
+
     def and_also(self, other: Findings) -> Findings:
         """Both."""
         names = [one.name for one in dataclasses.fields(Findings)]
@@ -113,6 +116,12 @@ class Call(SessionPart):
     """Calls of cached functions on the main path: each run uses what the caches hold."""
     cached: dict[Any, Any] = state(ITEMS, dict)
     """What the caches held, by function and arguments."""
+    identifiers: list[tuple[int, Location | None]] = state(KEPT, list)  # another try's may be in a name that stays
+    """Random identifiers that the trace made, as numbers, and where (``boundary/identifiers``)."""
+    unlike: tuple[int, ...] = state(VALUE, ())
+    """Those that an earlier trace of the same call made."""
+    flagged: list[tuple[torch.Tensor, bool]] = state(KEPT, list)  # where the trace ends in an error, all are put back
+    """Tensors from outside whose ``requires_grad`` this trace and its earlier attempts set, with what it was."""
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

@@ -25,6 +25,9 @@ class KnownObjects(SessionPart):
     """The caller's containers that have a copy among the arguments: their numbers, by identity."""
     copies: dict[int, int] = state(KEPT, dict)  # nor does this
     """Those copies: the same numbers, by identity."""
+    generators: dict[int, tuple[Any, Any, Any]] = state(ITEMS, dict)
+    """Random generators that the function makes, by identity (``recording/made_generators``): each with what stands for
+    it in the Program, and with its state, in which it stays while tracing, and the place where it is made."""
     created: dict[int, Any] = state(ITEMS, dict)
     """Objects, other than containers, that were made while tracing."""
     kept: dict[int, Any] = state(ITEMS, dict)

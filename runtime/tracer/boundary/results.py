@@ -108,6 +108,10 @@ class Outputs:
             return Record("missing", "", ())
         if isinstance(value, Transient):
             value.leave()
+        if id(value) in self.session.objects.generators:
+            raise self.session.error(
+                f"a {type(value).__name__} that the function makes is returned, or stored outside the function",
+                hint="Make it outside, or return the numbers that it draws.", code="D2S228", location=self.location)
         known = self._containers.get(id(value))
         if known is None:
             cached_results.require_not_made_anew(self.session, value, "leaves the function")

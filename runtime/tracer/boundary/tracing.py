@@ -24,6 +24,7 @@ from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.ambient.objects import own_items
+from runtime.tracer.boundary import identifiers, told
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -36,7 +37,7 @@ from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import faults, hook_calls, leaf_gradients
+from runtime.tracer.recording import faults, hook_calls, leaf_gradients, made_generators
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
 from runtime.tracer.recording.raising import chain, must_run, stage_raise
@@ -171,15 +172,21 @@ def trace(
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
     known = Findings()
-    with trace_lock, recursion_limit.room():
+    flagged: list[tuple[torch.Tensor, bool]] = []
+    others = identifiers.Others()
+    with trace_lock, recursion_limit.room(), _put_back(flagged):
         while True:
             one_call.require_repeatable()
             session = Session(name)
             session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
-            session.call.may_be_for_one_call, session.call.ahead = for_one_call, ahead
+            session.call.may_be_for_one_call, session.call.ahead, session.call.flagged = for_one_call, ahead, flagged
             try:
+                session.call.unlike = others.numbers
                 with faults.guarded(session):
-                    return _trace_once(session, function, arguments, dynamic or {}, call)
+                    traced = _trace_once(session, function, arguments, dynamic or {}, call)
+                    shown = (traced.program, traced.program.output, [effect.tree for effect in traced.effects])
+                    if others.agree(session, shown):
+                        return traced
             except Undecided:
                 raise
             except Restart as restart:
@@ -187,6 +194,17 @@ def trace(
                 if wider == known:
                     raise AssertionError("tracing again with what is known settled nothing") from restart
                 known = wider
+
+
+@contextlib.contextmanager
+def _put_back(flagged: list[tuple[torch.Tensor, bool]]) -> Iterator[None]:
+    """Where no Program comes of it, tensors from outside need gradients as before."""
+    try:
+        yield
+    except BaseException:
+        for tensor, before in reversed(flagged):
+            tensor.requires_grad_(before)
+        raise
 
 
 def _require_modes(session: Session, before: dict[str, Any]) -> None:
@@ -286,6 +304,8 @@ def _trace_once(
             copied_items.require_references(session)
             host_memory.require_apart(session)
             cached_results.require_read_only(session)
+            told.require_unseen(session)
+            made_generators.require_not_drawn(session)
             outputs.pin(effect.place.owner for effect in effects)
             session.inputs.guard_unread()
     except torch_internals.shape_errors() as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Location, Operator, Variable
-from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
+from runtime.tracer.ambient.session_parts import ITEMS, KEPT, VALUE, SessionPart, state
 from runtime.tracer.memory.storage_table import TensorInfo
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Graph(SessionPart):
     """Tensors with smaller numbers are older than that path; 0: it is the main one."""
     made_leaves: bool = state(VALUE, False)
     """Whether ``requires_grad_()`` made any tensor the start of a graph."""
+    asked_flags: set[int] = state(KEPT, set)  # a failed try asked, too
+    """Tensors, by identity, of which the function asked whether they need a gradient."""
     zero_gradients: set[Variable] = state(ITEMS, set)
     """Leaves that ``materialize_grads`` made, not the user."""
     bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = state(ITEMS, weakref.WeakKeyDictionary)

@@ -363,6 +363,18 @@ class GuardSet:
             never: Callable[[], bool] = lambda: False  # noqa: E731
             self._guards["once", why] = Guard(why, never, bool, location=self._locate(), once=True)
 
+    def are_for_one_call(self) -> bool:
+        """Whether the Program is for the call at hand alone."""
+        return any(guard.once for guard in self._guards.values())
+
+    def reads_any(self, owners: set[int]) -> bool:
+        """Whether a fact is about one of some objects, given by ``id``: an attribute, an item, or all it contains."""
+        return any(
+            (isinstance(key, tuple) and key[0] in owners)
+            or (isinstance(guard.value, (list, dict, set, deque)) and id(guard.value) in owners)
+            for key, guard in self._guards.items()
+        )
+
     def __contains__(self, key: Any) -> bool:
         return key in self._guards
 

@@ -24,6 +24,7 @@ from runtime.tracer.recording import (
     leaf_changes,
     leaf_gradients,
     nonwritable_views,
+    outside_flags,
     shared_gradients,
     used_up,
 )
@@ -398,7 +399,7 @@ def _is_scalar(session: Session, tensor: torch.Tensor) -> bool:
 def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool = True) -> torch.Tensor:
     """``tensor.requires_grad_()``: from here on the tensor is the start of a graph of its own.
 
-    Errors raised: RuntimeError as torch does; TraceError for a tensor of the caller.
+    Errors raised: RuntimeError as torch does; TraceError for a tensor of the caller that may not be changed.
     """
     info = session.info(tensor)
     if info.storage.lost is not None:
@@ -406,6 +407,8 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     if info.requires_grad == requires_grad and not info.grad_in_some_runs:
         return tensor
     fake = session.fake(tensor)
+    if session.inputs.own_variable(tensor) is not None and outside_flags.may_be_set(session, tensor):
+        raise outside_flags.set_flag(session, tensor, requires_grad)
     if not requires_grad:
         return _no_start(session, tensor, fake, info)
     session.inputs.decide(tensor)
@@ -415,8 +418,8 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     if not (fake.is_floating_point() or fake.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if session.inputs.own_variable(tensor) is not None:
-        raise session.error("requires_grad_() changes a tensor of the caller", code="D2S213",
-                            hint="Use x.detach().requires_grad_(), or call it outside.")  # fmt: skip
+        raise session.error("requires_grad_() changes an argument, or a tensor from outside that was read before",
+                            code="D2S213", hint="Use x.detach().requires_grad_(), or call it outside.")
     old = info.storage
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
     session.graph.made_leaves = True
@@ -444,8 +447,8 @@ def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: 
     """``tensor.requires_grad_(False)``: a leaf that was made inside is none any more."""
     session.inputs.decide(tensor)
     if info.grad_in_some_runs or session.inputs.own_variable(tensor) is not None:
-        raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on "
-                            "some paths only", code="D2S213", hint="Use .detach().")
+        raise session.error("requires_grad_(False) changes an argument, a tensor from outside that was read before, "
+                            "or one that needs a gradient on some paths only", code="D2S213", hint="Use .detach().")
     written = info.storage.in_graph and info.storage.first is not info.storage.value
     if written or not is_leaf(session, info, info.storage.first):
         raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "

@@ -313,7 +313,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
         attribute = getattr(unasked(func, "__self__"), "__name__", "")
         tensor = args[0]
         session = self.session
-        if attribute == "requires_grad" and session.knows(tensor):
+        if attribute == "requires_grad" and session.knows(tensor):  # not of a tensor that the trace is just meeting
+            session.graph.asked_flags.add(id(tensor))
             return gradients.needed(session, tensor)
         if attribute in OF_DTYPES and session.code.unconverted:
             session.note_dtype(tensor)

@@ -211,7 +211,7 @@ def test_flags_that_eager_does_not_set(name: str, as_eager: Any) -> None:
 
 def test_flags_of_the_callers_tensors(w: Tensor, given: Any, made: Any, recorded: Any, refused: Any) -> None:
     x = given("x", 3)
-    with refused("D2S213", "x.requires_grad_()", said="changes a tensor of the caller"):
+    with refused("D2S213", "x.requires_grad_()", said="changes an argument"):
         made(lambda: x.requires_grad_())
     with refused("D2S213", "w.requires_grad_(False)"):
         made(lambda: w.requires_grad_(False))

@@ -1,0 +1,50 @@
+"""Layers, losses, metrics and optimizers from PyPI, unmodified, with three sizes each: equal to eager, or refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dy2static
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from components import COMPONENTS, Component
+
+from runtime.errors import TraceError
+from tests import oracle
+
+HINT = "needs the third-party extra: pip install dy2static[third-party]"
+CASES = [(name, mode) for name, one in COMPONENTS.items() if not one.refused for mode in one.modes or (False,)]
+
+
+def _in_mode(component: Component, train: bool) -> Any:
+    return component.make().train(train)
+
+
+@pytest.mark.parametrize(("name", "train"), CASES)
+def test_equals_eager(name: str, train: bool) -> None:
+    component = COMPONENTS[name]
+    pytest.importorskip(component.package, reason=HINT)
+    terms = {"tolerance": component.tolerance, "gradient_tolerance": 1e-4, "largest": True, "paths": ("program",)}
+    if component.modes:
+        oracle.check_module(lambda: _in_mode(component, train), *component.calls, **terms)
+    else:
+        oracle.check(component.make(), *component.calls, **terms)
+
+
+@pytest.mark.parametrize("name", [name for name, one in COMPONENTS.items() if one.refused])
+def test_refused_with_a_place(name: str) -> None:
+    component = COMPONENTS[name]
+    pytest.importorskip(component.package, reason=HINT)
+    with pytest.raises(TraceError, match=component.refused) as caught:
+        if component.modes:
+            dy2static.to_static(_in_mode(component, component.modes[0]))(*component.calls[0])
+        else:
+            static = dy2static.to_static(component.make())
+            for call in component.calls:
+                static(*call)
+    assert " at " in str(caught.value)
