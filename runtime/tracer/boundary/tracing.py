@@ -280,6 +280,7 @@ def _trace_once(
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
+            outputs.require_one_memory()
             writes = _writes(session, outputs)
             leaf_gradients.require_no_hooks(session, outputs.values)
             hook_calls.require_settled(session, outputs.values)
