@@ -145,8 +145,9 @@ def compile_program(
 
 
 def compile_now(
-    program: Program, *, exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False,
-    kept: Collection[int] = (), grads: Collection[bool] = (), memory: Memory = USUAL, frozen: bool = False,
+    program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
+    exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False, kept: Collection[int] = (),
+    grads: Collection[bool] = (), memory: Memory = USUAL, frozen: bool = False,
 ) -> NativeExecutable:
     """As ``compile_program``, and the compiler has run: for callers in the current grad mode, else in all of ``grads``.
 
@@ -156,7 +157,8 @@ def compile_now(
         raise build.BuildError(build.NO_COMPILER)
     wanted = list(grads) or [torch.is_grad_enabled()]
     with torch.set_grad_enabled(wanted[0]):
-        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept), memory, frozen)
+        made = NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), False, consuming,
+                                frozenset(kept), memory, frozen)
     for grad in wanted:
         made.ready(grad)
     return made

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 import dy2static
 from runtime.errors import TraceError
@@ -365,26 +364,3 @@ def test_a_hook_looks_up_an_attribute_of_a_class() -> None:
             Config.rate = 5.0
             found.append(torch.autograd.grad(y.sum(), [given])[0])
         assert torch.equal(*found)
-
-
-class Checkpointed(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = 2.0
-
-    def inner(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.exp(x * self.scale)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return checkpoint(self.inner, x, use_reentrant=False)
-
-
-@pytest.mark.xfail(strict=True, reason="what checkpoint computes again is what it computed at the call")
-def test_what_checkpoint_is_given_looks_up_changes() -> None:
-    found = []
-    for model in (Checkpointed(), dy2static.to_static(Checkpointed())):
-        x = torch.ones(3, requires_grad=True)
-        y = model(x)
-        model.scale = 5.0
-        found.append(torch.autograd.grad(y.sum(), [x])[0])
-    assert torch.equal(*found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from dy2static import to_static
+from dy2static import InputSpec, load, save, to_static
+from runtime.errors import Dy2StaticError
 from tests.oracle import check, check_module, same
 
 
@@ -245,28 +247,205 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
     return e, b
 
 
+FUNCTIONS = [
+    written, views_taken_before_and_after, two_of_one_tensor, detached_twice, through_a_view,
+    without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
+    written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
+    detached_on_some_iterations,
+    detached_from_the_iteration_before, taking_turns, of_a_factory,
+    again_in_a_function, what_no_name_shows_any_more, through_data, rows_before_a_write_through_data,
+    one_of_two_names, of_a_factory_and_written, of_a_factory_in_a_loop, of_an_argument, rows,
+    view_of_a_detached_tensor_whose_memory_is_written,
+]  # fmt: skip
+
+
+def _arguments(needs, *x):
+    made = {"x": torch.tensor(x), "y": torch.tensor([0.5, -1.0, 2.0]), "w": torch.tensor([0.3, 0.2, -0.7])}
+    return [value.requires_grad_(name in needs) for name, value in made.items()]
+
+
+def _cloned(value):
+    return value.clone() if isinstance(value, torch.Tensor) else [_cloned(one) for one in value]
+
+
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    "function",
-    [
-        written, views_taken_before_and_after, two_of_one_tensor, detached_twice, through_a_view,
-        without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
-        written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
-        detached_on_some_iterations,
-        detached_from_the_iteration_before, taking_turns, of_a_factory,
-        again_in_a_function, what_no_name_shows_any_more, through_data, rows_before_a_write_through_data,
-        one_of_two_names, of_a_factory_and_written, of_a_factory_in_a_loop, of_an_argument, rows,
-        view_of_a_detached_tensor_whose_memory_is_written,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("needs", ["", "x", "y", "w", "xy", "xyw"])
 def test_detached_written(function, needs):
-    def arguments(*x):
-        made = {"x": torch.tensor(x), "y": torch.tensor([0.5, -1.0, 2.0]), "w": torch.tensor([0.3, 0.2, -0.7])}
-        return [value.requires_grad_(name in needs) for name, value in made.items()]
+    def apart(x, y, w):
+        return _cloned(function(x, y, w))
 
-    calls = arguments(1.0, 2.0, -0.5), arguments(-1.0, -2.0, 0.5), arguments(0.1, 0.2, 0.3)
-    check(function, *calls)
+    check(apart, *(_arguments(needs, *x) for x in ((1.0, 2.0, -0.5), (-1.0, -2.0, 0.5), (0.1, 0.2, 0.3))))
+
+
+def _tensors(value):
+    if isinstance(value, np.ndarray):
+        return [torch.from_numpy(value)]
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [one for item in (value.values() if isinstance(value, dict) else value) for one in _tensors(item)]
+
+
+def _written_by_the_caller(function, arguments):
+    """What the results hold, and all of them after a write to each."""
+    results = _tensors(function(*arguments))
+    told = [[one.requires_grad for one in results]]
+    for one in [None, *results]:
+        if one is not None:
+            with torch.no_grad():
+                one.add_(1)
+        told.append([each.detach().clone() for each in (*results, *arguments)])
+    return told
+
+
+def _share_or_are_refused(function, static, arguments):
+    """Whether what is one memory in eager is one; else D2S222 says so."""
+    expected = _written_by_the_caller(function, [one.detach().clone().requires_grad_(one.requires_grad)
+                                                 for one in arguments])  # fmt: skip
+    try:
+        found = _written_by_the_caller(static, arguments)
+    except Dy2StaticError as error:
+        assert error.code in ("D2S222", "D2S319"), error
+        assert "test_detached_written" in str(error) or error.code == "D2S319"
+        return False
+    same(found, expected)
+    return True
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("needs", ["", "x", "xyw"])
+def test_results_share_memory_or_are_refused(function, needs):
+    static = to_static(function)
+    for x in ((1.0, 2.0, -0.5), (-1.0, -2.0, 0.5)):
+        assert _share_or_are_refused(function, static, _arguments(needs, *x)) or needs
+
+
+def of_zeros(x):
+    a = torch.zeros(3)
+    t = a.detach()
+    t += x
+    return a, t
+
+
+def a_view_of_it(x):
+    a = torch.zeros(3)
+    t = a.detach()[1:]
+    t += x[1:]
+    return a[:2], t, a
+
+
+def through_data_of_zeros(x):
+    d = {"a": torch.zeros(3)}
+    d["t"] = d["a"].data
+    d["t"].mul_(0).add_(x)
+    return d
+
+
+def of_an_array(x):
+    a = np.zeros(3, dtype=np.float32)
+    t = torch.from_numpy(a)
+    t += x
+    return t, a, a[1:]
+
+
+def others_detached(x):
+    a = torch.zeros(3)
+    t, u = a.detach(), a.detach()
+    t += x
+    v = t.detach()
+    v += 1
+    return u, [a, v], t[1:]
+
+
+def in_a_branch(x):
+    a = torch.zeros(3)
+    t = a.detach()
+    if x.sum() > 0:
+        t += x
+    return a, t
+
+
+def in_a_loop(x):
+    a, i = torch.zeros(3), torch.tensor(0)
+    t = a.detach()
+    while i < 3:
+        t += x
+        i = i + 1
+    return t, a
+
+
+def written_without_a_history(x):
+    a = torch.zeros(3)
+    t = a.detach()
+    t += x
+    with torch.no_grad():
+        a.add_(1)
+    return a, t, (t * t).sum() + (a * 2).sum()
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "c"])
+@pytest.mark.parametrize("function", [
+    of_zeros, a_view_of_it, through_data_of_zeros, of_an_array, others_detached, in_a_branch, in_a_loop,
+    written_without_a_history], ids=lambda one: one.__name__)  # fmt: skip
+def test_results_share_memory(function, backend, tmp_path):
+    static = to_static(function, backend=backend)
+    save(function, tmp_path / "f", [InputSpec([3], "float32", "x")])
+    for x in (torch.tensor([1.0, 2.0, -0.5]), torch.tensor([-1.0, -2.0, 0.5])):
+        for needs in (False, True):
+            assert _share_or_are_refused(function, static, [x.clone().requires_grad_(needs)])
+            assert _share_or_are_refused(function, load(tmp_path / "f"), [x.clone().requires_grad_(needs)])
+
+
+def of_a_part(x):
+    a = torch.zeros(4)
+    t = a[1:].detach()
+    t += x
+    return a, t
+
+
+def twice(x):
+    a = torch.zeros(3)
+    t, u = a.detach(), a.detach()
+    t += x
+    u *= x
+    return t, u
+
+
+def on_one_path(x):
+    a = torch.zeros(3)
+    t = x * 1
+    if x.sum() > 0:
+        t = a.detach()
+        t += x
+    return a, t
+
+
+@pytest.mark.parametrize("function", [of_a_part, twice, on_one_path], ids=lambda one: one.__name__)
+def test_refused(function):
+    x = torch.tensor([1.0, 2.0, -0.5])
+    with pytest.raises(Dy2StaticError, match="D2S222.*\n.*detach|D2S222"):
+        to_static(function)(x.clone().requires_grad_())
+    assert _share_or_are_refused(function, to_static(function), [x])
+
+
+class Kept(torch.nn.Module):
+    def forward(self, x):
+        self.a = torch.zeros(3)
+        self.t = self.a.detach()
+        self.t += x
+        return self.t * 2
+
+
+def test_stored_results_share_memory():
+    found = []
+    for model in (Kept(), to_static(Kept())):
+        x = torch.ones(3, requires_grad=True)
+        y = model(x)
+        with torch.no_grad():
+            model.a.add_(1)
+        found.append([y, model.a, model.t, *torch.autograd.grad(model.t.sum(), x)])
+    same(found[1], found[0])
 
 
 class Running(torch.nn.Module):

@@ -6,6 +6,11 @@ Eager's backward calls the function a second time, a Program's computes the regi
 function that counts its calls, or updates running statistics, then does so twice. Such functions are refused where a
 gradient is asked for: what they change is found by tracing them a second time, in vain, from where the first call left
 everything.
+
+The second call looks things up once more. So the gradient of what the region gives goes through a test that they are as
+they were (``lookups.py``):
+
+    %0 = exp(%x)   ->   %0 = exp(%x); %y = custom_grad(%0) { ^(%a): yield alias(%a) } { ^(%g): unchanged(); yield %g }
 """
 
 from __future__ import annotations
@@ -17,15 +22,19 @@ from typing import Any
 import torch
 from torch.utils import checkpoint as torchs
 
+from dy2static.operators.calls import lookups
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Location, Operator, Variable
 from runtime.ir.operator import leaves
+from runtime.ir.walk import copy_block
 from runtime.tracer.control.branches import Path, trace_path
 from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.control.slots import held
+from runtime.tracer.python_state.guards import LookedUp
+from runtime.tracer.recording import hooked_tensors
 from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.values import structure
 
@@ -48,17 +57,67 @@ def checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if not torch.is_grad_enabled():
         return run()
     older = Older(session, [], [args, kwargs])
+    block, before = session.scope.block, [*session.scope.block.ops]
     session.journal.open()
     try:
-        result = run()
+        result, behind = _put_tests(session, run)
     finally:
         stored = session.journal.frames.pop()
     now = session.storages.snapshot()
-    before = {**{storage: storage.origin for storage in now if storage.origin is not None}, **older.storages}
-    changed = any(now.get(storage, value) is not value for storage, value in before.items())
+    known = {**{storage: storage.origin for storage in now if storage.origin is not None}, **older.storages}
+    changed = any(now.get(storage, value) is not value for storage, value in known.items())
+    region: Block | None = None
     if (changed or not all(map(older.is_new, stored))) and _needs_gradient(session, result):
-        _require_repeatable(session, run, [args, kwargs, result])
+        region = _require_repeatable(session, run, [args, kwargs, result])
+    if block.ops[: len(before)] == before:  # nothing was put there, as a hook may be
+        region = region or Block([], block.ops[len(before) :])
+        _watch(session, run, args[0] if args else kwargs.get("function"), behind, region)
     return result
+
+
+def _watch(session: Session, run: Callable[[], Any], function: Any, behind: list[Operator], region: Block) -> None:
+    """``region``: what a second call would compute now."""
+
+    def again() -> Iterator[tuple[Block, Block]]:
+        path = trace_path(session, "checkpoint", NO_NAMES, lambda: _put_tests(session, run))
+        yield region, Block(path.scope.block.args, path.scope.block.ops)
+
+    for op in behind:
+        lookups.watch(session, function, op, set(region.captures()),
+                      "the function that torch.utils.checkpoint was given", again)
+
+
+def _put_tests(session: Session, run: Callable[[], Any]) -> tuple[Any, list[Operator]]:
+    """What a region gives, and the Operators behind it."""
+    before, block, start = session.storages.snapshot(), session.scope.block, len(session.scope.block.ops)
+    with lookups.looking_up(session) as found:
+        result = run()
+    if session.code.transforms:
+        return result, []
+    made = {out: op for op in block.ops[start:] for out in op.outputs}
+    values = dict.fromkeys(
+        info.storage.value for info in session.known_tensors()
+        if info.requires_grad and before.get(info.storage) is not info.storage.value and info.storage.value in made)
+    lookups.leave_out_changed(session, found, made)
+    return result, [_behind(session, value, found) for value in values]
+
+
+def _behind(session: Session, value: Variable, found: LookedUp) -> Operator:
+    """Put an Operator behind a value that gives it as it is, and whose gradient is tested."""
+    with session.open("custom_grad") as scope:
+        (given,) = scope.block.args = [session.new_variable(value.type)]
+        scope.block.yields += session.emit("aten.alias.default", [given], types=[value.type])
+    path = trace_path(session, "custom_grad", NO_NAMES, lambda: None)
+    block = path.scope.block
+    block.args = [session.new_variable(value.type, scope=path.scope)]
+    block.yields = [*block.args]
+    if not session.call.ahead.in_file:
+        lookups.put_test(session, found, path, session.location())
+    op = session.emit_operator("custom_grad", [value], types=[value.type], blocks=[scope.block, block],
+                               attrs={"n_outputs": 1}, modes=("inherit", None))
+    hooked_tensors.stand_behind(session, value, op)
+    session.looks.identities[op] = session.scope.block
+    return op
 
 
 @contextlib.contextmanager
@@ -82,11 +141,14 @@ def _needs_gradient(session: Session, value: Any) -> bool:
     return any(_needs_gradient(session, item) for item in value)
 
 
-def _require_repeatable(session: Session, run: Callable[[], Any], values: list[Any]) -> None:
+def _require_repeatable(session: Session, run: Callable[[], Any], values: list[Any]) -> Block:
+    """What the second call computes, which leaves what the first one has left."""
     found: tuple[str, Location | None] | None = ("changes what cannot be compared", None)
     with contextlib.suppress(Dy2StaticError), Attempt(session) as tried:
         older = Older(session, [], values)
-        found = _more(session, older, trace_path(session, "checkpoint", NO_NAMES, run))
+        path = trace_path(session, "checkpoint", NO_NAMES, lambda: _put_tests(session, run))
+        found = _more(session, older, path)
+        region = copy_block(path.scope.block, {}, session.new_name)
         tried.undo()
     if found is not None:
         raise session.error(
@@ -94,6 +156,7 @@ def _require_repeatable(session: Session, run: Callable[[], Any], values: list[A
             "does that twice", code="D2S275", location=found[1],
             hint="Call the function itself there, in a runtime.recompute() region if memory matters, or do that "
                  "outside of what is checkpointed.")
+    return region
 
 
 def _more(session: Session, older: Older, path: Path) -> tuple[str, Location | None] | None:

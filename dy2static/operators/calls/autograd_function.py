@@ -187,7 +187,9 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     op = session.scope.block.ops[-1]
     session.looks.node_names[op] = f"{cls.__name__}Backward"
     if any(needs):
-        lookups.watch(session, cls.backward, op, found, lambda number: trace(patterns[number], [])[0])
+        captured = {var for block in blocks for var in block.captures()}
+        lookups.watch(session, cls.backward, op, captured, "the backward of an autograd.Function",
+                      lambda: ((block, trace(given, [])[0]) for block, given in zip(op.blocks[1:], patterns)))
     always = any(info.requires_grad and not info.grad_in_some_runs for info in map(session.info, inputs))
     fresh = iter([
         _result(session, output, var, any(needs) and not no_gradient, not always)

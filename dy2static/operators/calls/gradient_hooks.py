@@ -243,7 +243,7 @@ def _is_same(
         for one in () if again.once else again.block.walk():
             one.grad_mode = "inherit"
         (source,) = op.args
-        same = isinstance(source, Variable) and hook_calls.alike(lookups.computing(block), again.block, {var: source})
+        same = isinstance(source, Variable) and hook_calls.alike(block, again.block, {var: source})
         tried.undo()
     return same
 

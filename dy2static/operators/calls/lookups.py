@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -40,6 +40,8 @@ from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.recording import hook_calls
 from runtime.tracer.recording.attempt import Attempt
 from runtime.tracer.values import structure
+
+_HINT = "Look it up before, and pass it as an argument (to an autograd.Function, or keep it on its ctx)."
 
 
 @contextlib.contextmanager
@@ -122,13 +124,15 @@ def _put(
     block.ops.insert(place + 1, op)
 
 
-def watch(session: Session, function: Any, op: Operator, found: list[LookedUp], trace: Callable[[int], Block]) -> None:
+def watch(
+    session: Session, function: Any, op: Operator, captured: Collection[Variable], what: str,
+    again: Callable[[], Iterable[tuple[Block, Block]]],
+) -> None:
     """Look once more what code that backward runs would compute: where the function itself asks for a gradient, and at
     its end, when eager's backward is still to come. What the function has made itself no test of a run can see.
 
-    ``trace``: a backward Block of the Operator made now.
+    ``captured``: what the code reads. ``what``: the code, for errors. ``again``: traces it now; Blocks to be compared.
     """
-    captured = {var for block in op.blocks[1:] for var in block.captures()}
     memory = {storage: value for storage, value in session.storages.snapshot().items() if value in captured}
     stores, seen = session.journal.stores, held_in_closures(function)
 
@@ -143,40 +147,32 @@ def watch(session: Session, function: Any, op: Operator, found: list[LookedUp], 
             return False
         same = False
         with contextlib.suppress(Dy2StaticError), Attempt(session) as tried:
-            pairs = [(block, trace(number)) for number, block in enumerate(op.blocks[1:])]
-            same = all(hook_calls.alike(computing(one), computing(other), {}) for one, other in pairs)
+            same = all(hook_calls.alike(one, other, {}) for one, other in again())
             tried.undo()
         return same
 
     def verify(op: Operator) -> None:
         if not is_same(op):
             raise session.error(
-                "the backward of an autograd.Function would compute something else by now: what it looks up has "
-                "changed since it was called", code="D2S213", location=op.location,
-                hint="Look it up in forward and keep it on ctx, or pass it as an argument.")
+                f"{what} would compute something else by now: what it looks up has changed since it was called",
+                code="D2S213", location=op.location, hint=_HINT)
 
     def settle(op: Operator) -> None:
         if session.visible(op.outputs[0]) and not is_same(op):
             if session.call.ahead.in_file:
                 verify(op)
             for block in op.blocks[1:]:
-                _put(session, block, _raising(op.location), [], op.location)
+                _put(session, block, _raising(what, op.location), [], op.location)
 
     session.graph.hook_records[op] = hook_calls.HookRecord(
         None, None, "", False, op.location, verify, None, [], None, settle)
 
 
-def computing(block: Block) -> Block:
-    """A Block without tests of what Python holds."""
-    return Block(block.args, [op for op in block.ops if op.name != "unchanged"], block.yields)
-
-
-def _raising(location: Location | None) -> Callable[..., None]:
+def _raising(what: str, location: Location | None) -> Callable[..., None]:
     def unchanged() -> None:
         raise TraceError(
-            "what the backward of an autograd.Function looks up has changed since it was called: the function that "
-            "calls it has done so", location=location, code="D2S275",
-            hint="Look it up in forward and keep it on ctx, or pass it as an argument.")
+            f"what {what} looks up has changed since it was called: the function that calls it has done so",
+            location=location, code="D2S275", hint=_HINT)
 
     return unchanged
 
@@ -203,6 +199,23 @@ def _is_certain(guard: Guard) -> bool:
     return guard.once or isinstance(value, types.ModuleType) or (
         isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         and is_librarys(str(value.__module__)))
+
+
+def leave_out_changed(session: Session, found: LookedUp, made: Container[Variable]) -> None:
+    """Leave out what code has changed itself, and so looks up otherwise a second time. ``made``: what it has made."""
+    for key, guard in [*found.guards.items()]:
+        if not guard.holds():
+            del found.guards[key]
+    found.others[:] = [one for one in found.others if _memory(session, one.value) not in made
+                       and structure.same_known(_found(one.get), one.value)]  # fmt: skip
+
+
+def _memory(session: Session, value: Any) -> Variable | None:
+    """The Variable of a staged value, or what the memory of a tensor holds."""
+    if isinstance(value, Staged):
+        return value.var
+    known = isinstance(value, torch.Tensor) and torch_internals.is_fake(value) and session.knows(value)
+    return session.info(value).storage.value if known else None
 
 
 def _operand(session: Session, value: Any) -> Variable | None:
@@ -263,6 +276,8 @@ def _found(get: Callable[[], Any]) -> Any:
 
 def _is_same(there: Any, value: Any) -> bool:
     """Whether what is there now gives what a run had there."""
+    if there is value:
+        return True
     if not isinstance(value, torch.Tensor):
         return same_plain(there, value)
     if not isinstance(there, torch.Tensor) or _kind(there) != _kind(value):
@@ -293,7 +308,7 @@ def _changed(what: str, before: str, now: str, location: Location | None) -> Tra
     return TraceError(
         f"{what}, which is looked up when a gradient is computed, has changed since the function was called{said}",
         location=location, code="D2S275",
-        hint="Look it up in forward and keep it on ctx, or pass it as an argument; or change it after backward().")
+        hint=f"{_HINT[:-1]}; or change it after backward().")
 
 
-__all__ = ["computing", "held_in_closures", "looking_up", "may_change", "note_held", "put_test", "watch"]
+__all__ = ["held_in_closures", "leave_out_changed", "looking_up", "may_change", "note_held", "put_test", "watch"]

@@ -39,6 +39,8 @@ class Looks:
     """By a loop's body and one of its arguments: the name that the loop carries beside it, where a text asked."""
     node_names: dict[Operator, str] = field(default_factory=dict)
     """The names of the autograd nodes that users' own functions make."""
+    identities: dict[Operator, Block] = field(default_factory=dict)
+    """Operators of ours that give what they are given, and make no node in eager; with the Block that each is in."""
 
     def note(self, var: Variable, fake: torch.Tensor, info: TensorInfo) -> None:
         """A tensor was read: ``fake`` stands for it. Its memory may not have been read itself."""

@@ -24,7 +24,7 @@ from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
 from runtime.tracer.ambient import objects
-from runtime.tracer.memory import aliases, cached_results, host_memory, hung
+from runtime.tracer.memory import aliases, cached_results, detached, host_memory, hung
 from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInfo
 from runtime.tracer.numbers.scalars import Staged
@@ -57,6 +57,8 @@ class Outputs:
         """Where the value whose tree is made was stored, for errors; None for what the function returns."""
         self._starts: dict[Variable, Location | None] | None = None
         self._tensors: dict[int, tuple[torch.Tensor, Leaf | Record]] = {}
+        self._leaving: list[tuple[TensorInfo, Storage | None]] = []
+        """The tensors, with other memory that each was taken of."""
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._yielded: dict[Variable, tuple[torch.Tensor, bool]] = {}
         """For the Variables of results made inside: the first tensor that has it, and whether something hangs on it."""
@@ -78,6 +80,14 @@ class Outputs:
             self.session.guards.pin(value)
             if isinstance(value, memoryview):
                 self.session.guards.pin(value.obj)
+
+    def require_one_memory(self) -> None:
+        """When all trees are made: what is one memory in eager is one here.
+
+        Raises:
+            TraceError: D2S222.
+        """
+        detached.require_one_memory(self.session, self._leaving)
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -198,6 +208,10 @@ class Outputs:
         var = self._read(value)
         if own is None and origin is None and not gone.always and info.storage.aliases:
             var = aliases.of_roots(session, info, var, session.type_of(session.fake(value)))
+        of = None
+        if own is None and origin is None and info.storage.dependents:
+            var, of = detached.of_detached(session, info, var, session.type_of(session.fake(value)))
+        self._leaving.append((info, of))
         if not gone.never:
             var = used_up.returned(session, value, var, gone, gradients.leaves(session))
         leaf = self.leaf(var)

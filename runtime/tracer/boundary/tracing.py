@@ -37,7 +37,7 @@ from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import faults, hook_calls, leaf_gradients, made_generators
+from runtime.tracer.recording import faults, hook_calls, hooked_tensors, leaf_gradients, made_generators
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
 from runtime.tracer.recording.raising import chain, must_run, stage_raise
@@ -298,9 +298,11 @@ def _trace_once(
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
+            outputs.require_one_memory()
             writes = _writes(session, outputs)
             leaf_gradients.require_no_hooks(session, outputs.values)
             hook_calls.require_settled(session, outputs.values)
+            hooked_tensors.dissolve(session)
             copied_items.require_references(session)
             host_memory.require_apart(session)
             cached_results.require_read_only(session)

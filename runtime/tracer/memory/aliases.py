@@ -114,6 +114,12 @@ def reached(info: TensorInfo, outside: Container[Storage]) -> list[Storage]:
     return list(found)
 
 
+def has_history(session: Session, storage: Storage) -> bool:
+    """Whether memory of detached tensors has a history of its own: there are tensors that have it."""
+    return bool(storage.aliases) and any(
+        one.storage is storage and one.requires_grad for one in session.known_tensors())
+
+
 def of_roots(session: Session, info: TensorInfo, var: Variable, type: Type) -> Variable:
     """What a tensor made inside holds, ``var``, for a caller: taken of the memory that it is a view of, if it is one.
 
@@ -127,8 +133,9 @@ def of_roots(session: Session, info: TensorInfo, var: Variable, type: Type) -> V
     storages = [info.storage, *(root.storage for root in inside)]
     if all(storage.value is storage.first for storage in storages):
         return var
+    apart = info.requires_grad or has_history(session, info.storage)
     for root in sorted(inside, key=lambda root: len(root.through)):
-        if info.requires_grad and any(step.detaches or session.is_apart(step) for step in root.steps):
+        if apart and any(step.detaches or session.is_apart(step) for step in root.steps):
             continue  # it has a history of its own
         for late in root.pending:
             late.demand(session)

@@ -278,6 +278,8 @@ class _Names:
             return torch_internals.LEAF
         if op in self.session.looks.node_names:
             return self.session.looks.node_names[op]
+        if op in self.session.looks.identities:
+            return self._constants(op.args[0], seen)
         name, same = self._node(op, index)
         return self._constants(same, seen) if same is not None else "" if name is None else name
 

@@ -207,15 +207,17 @@ def _call_at_run_time(session: Session, op: Operator, hook: Callable[[torch.Tens
 
 
 def alike(one: Block, other: Block, known: dict[Variable, Variable]) -> bool:
-    """Whether two Blocks compute the same; ``known``: what the Variables of the second are called in the first."""
-    if len(one.args) != len(other.args) or len(one.ops) != len(other.ops):
+    """Whether two Blocks compute the same, whatever they test of Python; ``known``: what the Variables of the second
+    are called in the first."""
+    ops, its_ops = ([op for op in block.ops if op.name != "unchanged"] for block in (one, other))
+    if len(one.args) != len(other.args) or len(ops) != len(its_ops):
         return False
     known.update(zip(other.args, one.args))
 
     def read(operand: Any) -> Any:
         return map_operand(operand, lambda var: known.get(var, var))
 
-    for mine, its in zip(one.ops, other.ops):
+    for mine, its in zip(ops, its_ops):
         same = (mine.name, mine.grad_mode, mine.autocast, len(mine.outputs), len(mine.blocks)) == (
             its.name, its.grad_mode, its.autocast, len(its.outputs), len(its.blocks))
         its_operands = read(its.args), read(its.kwargs), _attrs(its)

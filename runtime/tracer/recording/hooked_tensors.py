@@ -128,6 +128,31 @@ def may_have_history(op: Operator) -> bool:
         for out in op.outputs)  # fmt: skip
 
 
+def stand_behind(session: Session, var: Variable, op: Operator) -> None:
+    """Move an Operator, the last in the Block, behind the maker of a value that it gives as it is: all who have read
+    the value have read it behind that Operator."""
+    block = session.scope.block
+    maker = next(one for one in block.ops if var in one.outputs)
+    _change(session, maker, op)
+    source = session.new_variable(var.type, var.hint)
+    maker.outputs = tuple(source if one is var else one for one in maker.outputs)
+    op.args, op.outputs = (source,), (var,)
+    block.ops.remove(op)
+    block.ops.insert(block.ops.index(maker) + 1, op)
+    if var in session.looks.of:
+        session.looks.of[source] = session.looks.of[var]
+
+
+def dissolve(session: Session) -> None:
+    """At the end, leave out the Operators that do nothing: those that give what they are given, gradients included."""
+    for op, block in session.looks.identities.items():
+        (source,), (out,) = op.args, op.outputs
+        maker = next((one for one in block.ops if source in one.outputs), None)
+        if maker is not None and op in block.ops and not any(inner.ops for inner in op.blocks[1:]):
+            maker.outputs = tuple(out if one is source else one for one in maker.outputs)
+            block.ops.remove(op)
+
+
 def _stand_apart(session: Session, tensor: torch.Tensor, var: Variable) -> None:
     """A view with a hook is memory of its own from here on: its views are taken of what is behind the hook.
 
@@ -255,5 +280,5 @@ def require_no_hook(session: Session, tensor: torch.Tensor) -> None:
             hint="Return h.view_as(h), or register the hook outside, on what the function returns.")
 
 
-__all__ = ["Hooked", "asked_by", "before_hooks", "behind", "may_have_history", "put", "require_hookable",
-           "require_no_hook", "take_off"]  # fmt: skip
+__all__ = ["Hooked", "asked_by", "before_hooks", "behind", "dissolve", "may_have_history", "put", "require_hookable",
+           "require_no_hook", "stand_behind", "take_off"]  # fmt: skip
