@@ -386,8 +386,8 @@ def written_without_a_history(x):
 
 @pytest.mark.parametrize("backend", ["interpreter", "c"])
 @pytest.mark.parametrize("function", [
-    of_zeros, a_view_of_it, through_data_of_zeros, of_an_array, others_detached, in_a_branch, in_a_loop,
-    written_without_a_history], ids=lambda one: one.__name__)  # fmt: skip
+    of_zeros, a_view_of_it, through_data_of_zeros, pytest.param(of_an_array, marks=pytest.mark.slow), others_detached,
+    in_a_branch, in_a_loop, written_without_a_history], ids=lambda one: one.__name__)  # fmt: skip
 def test_results_share_memory(function, backend, tmp_path):
     static = to_static(function, backend=backend)
     save(function, tmp_path / "f", [InputSpec([3], "float32", "x")])
@@ -395,6 +395,10 @@ def test_results_share_memory(function, backend, tmp_path):
         for needs in (False, True):
             assert _share_or_are_refused(function, static, [x.clone().requires_grad_(needs)])
             assert _share_or_are_refused(function, load(tmp_path / "f"), [x.clone().requires_grad_(needs)])
+
+
+def test_an_array_shares_memory():
+    assert _share_or_are_refused(of_an_array, to_static(of_an_array), [torch.ones(3, requires_grad=True)])
 
 
 def of_a_part(x):
