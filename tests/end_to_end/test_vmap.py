@@ -27,7 +27,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Loops": {"same": 55, "raises": 5, "no rows": 1, "D2S283": 57},
     "Casts and shape": {"same": 35, "raises": 4, "no rows": 6, "D2S283": 13, "D2S284": 2},
     "Mutation": {"same": 29, "no rows": 3, "D2S283": 14, "D2S284": 9, "D2S285": 1},
-    "Calls": {"same": 71, "raises": 8, "no rows": 5, "D2S283": 22},
+    "Calls": {"same": 72, "raises": 8, "no rows": 5, "D2S283": 23},
     "Recursion": {"same": 1, "D2S283": 37},
     "Booleans": {"same": 26, "raises": 4, "no rows": 2, "D2S283": 11},
     "Errors": {"same": 5, "raises": 4},
