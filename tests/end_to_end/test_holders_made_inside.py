@@ -15,7 +15,7 @@ import torch
 
 from dy2static import to_static
 from dy2static.errors import TraceError
-from tests.oracle import check
+from tests.oracle import check, same
 
 HEAD = '''
 import collections, contextvars, functools, itertools, types, weakref
@@ -129,7 +129,7 @@ def test_what_a_holder_holds_changes_on_its_path_alone(tmp_path, holder, change,
 
 
 BUFFERS = {
-    "an array": ("np.zeros(2)", "{0}[0] = 1", "{0}[0]"),
+    "an array": ("np.zeros(2)", "{0}.fill(1)", "{0}[0]"),
     "bytes": ('bytearray(b"ab")', "{0}[0] = 99", "bytes({0})"),
     "a file in memory": ("io.StringIO()", '{0}.write("a")', "{0}.getvalue()"),
     "an iterator": ("iter([1, 2, 3])", "next({0})", "next({0})"),
@@ -146,4 +146,22 @@ def test_a_buffer_is_not_changed_on_a_path_by_all(tmp_path, holder, buffer):
     f = imported(tmp_path, text).f
     with pytest.raises(TraceError) as caught:
         to_static(f)(X, Y)
-    assert caught.value.code in ("D2S227", "D2S266", "D2S245", "D2S277")
+    assert caught.value.code in ("D2S213", "D2S227", "D2S266", "D2S245", "D2S277")
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("holder", list(HOLDERS))
+def test_an_array_is_written_on_a_path(tmp_path, holder):
+    """As in eager, or refused where the holder is."""
+    made, held = HOLDERS[holder]
+    lines = [made.replace("NEW", "np.zeros(2)"), f"if x.sum() > 0:\n    {held}[0] = 1", f"return x * float({held}[0])"]
+    text = HEAD + "\ndef f(x, y):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
+    f = imported(tmp_path, text).f
+    static = to_static(f)
+    for x, y in CALLS:
+        try:
+            found = static(x, y)
+        except TraceError as error:
+            assert error.location is not None
+            return
+        same(found, f(x, y))

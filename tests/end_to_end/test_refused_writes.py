@@ -53,6 +53,14 @@ def detached_leaf(x, y):
     if y.sum() > 0:
         a = x.detach()
     a += 1
+    return a * 1
+
+
+def detached_leaf_leaves(x, y):
+    a = x * 2
+    if y.sum() > 0:
+        a = x.detach()
+    a += 1
     return a
 
 
@@ -73,6 +81,14 @@ def without_gradients(x, y):
 def test_leaf_on_some_paths(function, requires_grad):
     x = torch.tensor([1.0, 2.0, -0.5], requires_grad=requires_grad)
     check(function, *[(x, torch.tensor(y)) for y in ([1.0, 1.0, -1.0], [-1.0, -1.0, -1.0], [1.0, 1.0, 1.0])])
+
+
+def test_what_may_be_the_argument_and_have_a_history_does_not_leave():
+    """The caller would write the argument with the result, on some paths."""
+    with pytest.raises(dy2static.errors.Dy2StaticError) as caught:
+        dy2static.to_static(detached_leaf_leaves)(torch.ones(3, requires_grad=True), torch.ones(3))
+    assert caught.value.code == "D2S222" and "x.detach()" in caught.value.location.text
+    check(detached_leaf_leaves, (torch.ones(3), torch.ones(3)), (torch.ones(3), -torch.ones(3)))
 
 
 def test_a_tensor_that_becomes_a_leaf_is_met_again():

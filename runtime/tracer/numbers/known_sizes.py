@@ -90,7 +90,7 @@ def _relation_on_path(session: Session, name: str, left: Any, right: Any) -> Non
     else:
         larger, smaller = (left, right) if name in ("gt", "ge") else (right, left)
         for symbol in larger.free_symbols:
-            least = symbol - (larger - smaller) + (name in ("gt", "lt"))
+            least = symbol - (larger - smaller) + int(name in ("gt", "lt"))
             if least.is_Integer:
                 session.sizes.note_least_on_path(symbol, int(least))
 

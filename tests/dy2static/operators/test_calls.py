@@ -270,13 +270,11 @@ def test_what_is_not_converted_runs_as_it_is(check, traced):
     "read",
     [
         lambda x: random.randbytes(3),
-        lambda x: random.Random(1).random(),
         lambda x: random.getstate(),
         lambda x: os.environ.update(NEW="1"),
         lambda x: os.environ.setdefault("NEW", "1"),
         lambda x: numpy.random.bytes(3),
         lambda x: open(__file__),
-        lambda x: numpy.random.default_rng().random(),
         lambda x: torch.get_rng_state(),
         lambda x: torch.cuda.manual_seed_all(0),
         lambda x: torch.random.fork_rng(devices=[]),

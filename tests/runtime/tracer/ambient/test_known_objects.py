@@ -13,7 +13,7 @@ from runtime.tracer.recording.session import Session
 
 HOW = {
     "externals": ITEMS, "given": KEPT, "originals": KEPT, "copies": KEPT, "created": ITEMS, "kept": ITEMS,
-    "cached": ITEMS, "numbers": ITEMS, "constructing": ITEMS, "hung": DEEP,
+    "cached": ITEMS, "generators": ITEMS, "numbers": ITEMS, "constructing": ITEMS, "hung": DEEP,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from runtime.ir import ScalarType, Variable
 from runtime.tracer.ambient.session_parts import ITEMS, VALUE, states
+from runtime.tracer.ambient.session_parts import KEPT as KEPT_WHATEVER
 from runtime.tracer.memory.conditions import ALWAYS
 from runtime.tracer.memory.graph import Graph, UsedUp
 from runtime.tracer.memory.storage_table import Storage, TensorInfo
@@ -33,6 +34,7 @@ CHANGES: dict[str, Any] = {
     "leaf_changes": lambda graph: graph.leaf_changes.update({1: "a"}),
     "path_start": lambda graph: setattr(graph, "path_start", 7),
     "made_leaves": lambda graph: setattr(graph, "made_leaves", True),
+    "asked_flags": lambda graph: graph.asked_flags.add(1),
     "zero_gradients": lambda graph: graph.zero_gradients.add(KEPT.storage.value),
     "bare": lambda graph: graph.bare.update({KEPT: ALWAYS}),
     "bare_in": lambda graph: graph.bare_in.update({KEPT: "scope"}),
@@ -60,12 +62,12 @@ def test_each_trace_has_its_own(name: str) -> None:
 
 def test_every_field_says_how_it_is_put_back() -> None:
     found = dict(states(Graph()))
-    assert set(found) == set(CHANGES) and set(found.values()) == {VALUE, ITEMS}
+    assert set(found) == set(CHANGES) and set(found.values()) == {VALUE, ITEMS, KEPT_WHATEVER}
     kept_whole = {name for name, how in found.items() if how == VALUE}
     assert all(getattr(Graph(), name) in (None, False, 0, ()) for name in kept_whole)
 
 
-@pytest.mark.parametrize("name", sorted(set(CHANGES) - {"leaf_changes"}))  # an attempt has those of its own
+@pytest.mark.parametrize("name", sorted(set(CHANGES) - {"leaf_changes", "asked_flags"}))  # own ones, and kept
 def test_a_failed_attempt_puts_it_back(name: str, session: Session, undone: Any) -> None:
     held, before = getattr(session.graph, name), content(session.graph, name)
     with undone():
