@@ -11,7 +11,7 @@ import torch
 
 from dy2static import to_static
 from dy2static.errors import TraceError
-from tests.oracle import check
+from tests.oracle import check, same
 
 INPUTS = [torch.tensor(values) for values in ([1.0, 2.0, 3.0], [-1.0, -2.0, 0.5], [-1.0, -1.0, -1.0])]
 TABLE = np.array([0.1, 0.2, 0.3, 0.4])
@@ -105,11 +105,23 @@ def test_refused(number: int) -> None:
         to_static(function)(INPUTS[0])
 
 
-def test_a_write_is_refused() -> None:
+def test_a_write_at_a_place_of_the_run() -> None:
     def function(x: torch.Tensor) -> Any:
         made = np.zeros(4)
         made[int((x > 0).sum())] = 1
         return made
+
+    static = to_static(function)
+    for x in INPUTS:
+        same(static(x), function(x))
+
+
+def test_a_write_to_an_array_from_outside_is_refused() -> None:
+    outside = np.zeros(4)
+
+    def function(x: torch.Tensor) -> Any:
+        outside[int((x > 0).sum())] = 1
+        return x
 
     with pytest.raises(TraceError, match="D2S213"):
         to_static(function)(INPUTS[0])

@@ -322,6 +322,70 @@ def both_leave_of_zeros(x: torch.Tensor) -> Any:
     return both_leave(MAKERS["zeros"], torch.from_numpy, x)
 
 
+# -- values of the run in arrays that the function makes
+
+
+def added(x: torch.Tensor) -> Any:
+    a = np.zeros(3)
+    b = a
+    a += x.numpy()
+    return a, b
+
+
+def added_to_a_view(x: torch.Tensor) -> Any:
+    a = np.zeros(3)
+    v = a[1:]
+    v += x.numpy()[1:]
+    return a
+
+
+def added_in_a_list(x: torch.Tensor) -> Any:
+    a = np.zeros(3)
+    held = [a]
+    held[0] -= x.numpy()
+    return held, a
+
+
+def multiplied(x: torch.Tensor) -> Any:
+    a = np.array([1.0, 2.0, 3.0])
+    a *= float(x.sum())
+    return a
+
+
+def filled(x: torch.Tensor) -> Any:
+    a = np.zeros((3, 2))
+    for i, row in enumerate(x):
+        a[i] = row.item()
+    a[:, 1] = x.numpy()
+    return torch.from_numpy(a), a.sum()
+
+
+def filled_in_a_loop(x: torch.Tensor) -> Any:
+    a = np.zeros(3)
+    n = 0
+    while n < 3 and n < x.sum():
+        a[n] = float(x[n]) + n
+        n += 1
+    return a
+
+
+@pytest.mark.parametrize("function", [
+    added, added_to_a_view, added_in_a_list, multiplied, filled, filled_in_a_loop])  # fmt: skip
+def test_values_of_the_run_are_written(function: Any) -> None:
+    check(function)
+
+
+def test_they_are_not_written_to_an_array_from_outside() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        table = TABLE
+        table += x.numpy()
+        return x * 2
+
+    with pytest.raises(TraceError) as caught:
+        to_static(function)(X)
+    assert caught.value.code == "D2S213" and caught.value.location is not None
+
+
 # -- written arrays
 
 KEYS: dict[str, Callable[[Any], Any]] = {

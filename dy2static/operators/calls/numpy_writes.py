@@ -123,8 +123,8 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_value(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, complex, Staged, numpy.generic, numpy.ndarray, NumpyArray, str)) or (
-        value is None) and not isinstance(value, NumpyCopy)
+    kinds = (bool, int, float, complex, str, Staged, numpy.generic, numpy.ndarray, NumpyArray, type(None))
+    return isinstance(value, kinds) and not isinstance(value, NumpyCopy)
 
 
 def _fits(array: NumpyArray, value: Any) -> bool:

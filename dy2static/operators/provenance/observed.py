@@ -37,6 +37,7 @@ from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.ops import host_numpy
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.memory import host_memory, hung
@@ -233,6 +234,8 @@ def made(session: Session, result: Any) -> Any:
     """What a call or an operator gave: a new array of NumPy's is noted with its place; it is one of the Program's where
     an earlier attempt found that a tensor shows its memory, and that this is written or leaves."""
     if type(result) is not numpy.ndarray or result.base is not None or id(result) in session.objects.externals:
+        return result
+    if not host_numpy.kind_of(result):  # of objects, say, which no tensor holds
         return result
     where = session.location()
     if where is not None and where in session.call.known.arrays:

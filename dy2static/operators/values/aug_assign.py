@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, active, 
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.added import added_to
 from dy2static.operators.values.binary import binary
+from runtime.tracer.memory import host_memory
 from runtime.tracer.values.containers import is_container, opened, several
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
 from runtime.tracer.values.structure import row_of
@@ -54,6 +55,8 @@ def aug(op: str, target: Any, value: Any) -> Any:
         return _IN_PLACE[op](target, value)
     if isinstance(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
         value = numpy_arrays.number(session, value)
+    if isinstance(target, numpy.ndarray) and isinstance(value, (Staged, NumpyArray)):
+        host_memory.require_of_program(session, host_memory.owner_of(target))
     if isinstance(target, NumpyArray) or isinstance(value, NumpyArray):
         return _of_array(session, op, target, value)
     return _traced(session, op, target, value)
@@ -63,8 +66,11 @@ def _of_array(session: Session, op: str, target: Any, value: Any) -> Any:
     """An array is written; a scalar of NumPy's or a number gets another value.
 
     Raises:
-        TraceError: D2S213, a tensor and an array.
+        TraceError: D2S213, a tensor and an array, or an array from outside is written.
     """
+    if isinstance(target, numpy.ndarray):
+        raise session.error(f"'{op}' writes what only a run knows to a NumPy array that the function did not make",
+                            code="D2S213", hint="Write the operation out, and bind its result.")
     if isinstance(target, torch.Tensor):
         raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
                             hint="Make the array a tensor (torch.from_numpy).")

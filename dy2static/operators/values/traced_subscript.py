@@ -51,6 +51,7 @@ from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.objects import kind_of_items
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.memory import host_memory
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import Held, held_in
 from runtime.tracer.recording import reads
@@ -317,6 +318,8 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
+    if isinstance(obj, numpy.ndarray) and (numpy_arrays.is_open_key(key) or isinstance(value, (Staged, NumpyArray))):
+        host_memory.require_of_program(session, host_memory.owner_of(obj))
     if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
                             code="D2S213", hint="Use np.where, or write a tensor.")
