@@ -79,14 +79,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         slowest_first(items)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The reporter keeps the tests that are left out, to count them: most objects of the process, and whatever looks
+    through all objects looks at them."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and "deselected" in reporter.stats:
+        reporter.stats["deselected"] = [None] * len(reporter.stats["deselected"])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting tests makes nothing but what stays: garbage is looked for afterwards."""
+    """Collecting tests makes nothing but what stays, or is left out: garbage is looked for afterwards."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
