@@ -27,7 +27,10 @@ def ran(*command: object) -> str:
 
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler"),
+    pytest.mark.slow,  # PyTorch's own compiler and CMake take half a minute
+]
 
 
 @pytest.fixture(scope="module")
