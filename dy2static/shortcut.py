@@ -142,7 +142,9 @@ def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], a
             conditions.append(f"{writer.bind(same)}({now}, {writer.bind(answer)})")
     for local, sizes, layout in zip(inputs, found.sizes, found.layouts):
         if None in sizes:
-            conditions.append(f"{writer.bind(layout_key)}({local}, {writer.bind(sizes)}) == {writer.bind(layout)}")
+            slow = f"{writer.bind(layout_key)}({local}, {writer.bind(sizes)}) == {writer.bind(layout)}"
+            quick = f"min({local}.shape, default=2) > 1 and {local}.is_contiguous()"  # else strides may be any
+            conditions.append(f"({quick} or {slow})" if _in_order(sizes, layout) else slow)
     every = f"[{', '.join(inputs)}]"
     if len(inputs) > 1:
         shared = sharing(arguments.tensors)
@@ -162,6 +164,11 @@ def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], a
     return conditions
 
 
+def _in_order(sizes: Sequence[int | None], layout: Any) -> bool:
+    """Whether the layout of a tensor of open sizes is that of rows one after another."""
+    return bool(layout == tuple((dim, None) for dim in reversed(range(len(sizes)))))
+
+
 def _apart(writer: CheckWriter, tensors: dict[str, torch.Tensor]) -> str:
     """The condition that tensors, by local, have each a memory of its own. That they are of their classes and have the
     layouts they have now is checked before."""
@@ -178,16 +185,19 @@ def _run(found: Specialization, signature: Signature, form: Form, arguments: Arg
     count = len(arguments.tensors)
     ready = found.ready
     assert ready is not None
-    direct = ready.only_results and exact
-    if direct and found.open:
+    if ready.only_results and found.open and exact:
         return _run_with_numbers(found, form, arguments)
-    if not direct:
+    if not ready.only_results or found.open:
         def whole(values: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
             bound = signature.bind(values[: form.count], dict(zip(form.names, values[form.count :])))
             return ready.call(found.opened(flatten(bound)), list(tensors[count:]))
 
         return whole
-    execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)
+    if exact or all(None not in sizes or _in_order(sizes, layout) for sizes, layout in zip(found.sizes, found.layouts)):
+        execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count, exact=exact)
+    else:
+        runner = ready.runner
+        execute = lambda tensors: runner.run(tensors[:count], tensors[count:])  # noqa: E731
     build = _builder(found.traced)
     if not found.traced.program.writes:
         return lambda _, tensors: build(execute(tensors))

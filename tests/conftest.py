@@ -17,6 +17,7 @@ import logging
 import os
 import shutil
 import tempfile
+import types
 from collections.abc import Iterator
 from contextlib import ExitStack
 from unittest import mock
@@ -84,7 +85,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     through all objects looks at them."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and "deselected" in reporter.stats:
-        reporter.stats["deselected"] = [None] * len(reporter.stats["deselected"])
+        reporter.stats["deselected"] = [types.SimpleNamespace()] * len(reporter.stats["deselected"])
 
 
 @pytest.hookimpl(wrapper=True)

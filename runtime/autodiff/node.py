@@ -187,9 +187,11 @@ class Runner:
         results = self.plain.run(given[: len(inputs)], given[len(inputs) :])
         return [own.get(id(one), one) for one in results]
 
-    def settled(self, arguments: Sequence[Any], n_inputs: int) -> Callable[[Sequence[Any]], list[Any]]:
-        """``run`` for inputs and parameters that look like these, sizes and strides too, in the same modes: how the
-        gradient is computed is decided now."""
+    def settled(
+        self, arguments: Sequence[Any], n_inputs: int, *, exact: bool = True
+    ) -> Callable[[Sequence[Any]], list[Any]]:
+        """``run`` for inputs and parameters that look like these in the same modes: how the gradient is computed is
+        decided now. ``exact``: their sizes and strides are the same, too; else they lie row after row."""
         plain = self.plain.run
         if self._asks_gradients:
             return lambda arguments: self.run(arguments[:n_inputs], arguments[n_inputs:])
@@ -199,6 +201,8 @@ class Runner:
             ungraded = self.ungraded
             return lambda arguments: ungraded.run(arguments, ())
         halves = self.halves(arguments)
+        if not exact and (self.straight or halves is None or halves.derivative.assumed is not None):
+            return lambda arguments: self.run(arguments[:n_inputs], arguments[n_inputs:])  # sizes decide
         if halves is None:
             return lambda arguments: plain(arguments, ())
         apply, casting, unsure = halves.apply, halves.casting, halves.derivative.unsure

@@ -22,6 +22,7 @@ static i64 nought; /* added to a whole number that was a float: GCC makes trunc(
 static __attribute__((used)) void set_nought(i64 value) { nought = value; } /* so that no compiler takes it for 0 */
 #define VIEW ((i64)1 << 50)
 #define BIG ((i64)1 << 18) /* bytes beyond which memory is PyTorch's */
+#define ASKED ((i64)1 << 15) /* bytes from which on copying a result takes longer than asking for its memory */
 typedef int64_t (*callback)(i64 token, i64 what, i64 *words);
 typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all; i64 pad; } buf;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all, *next; } lst;
@@ -96,6 +97,10 @@ static buf *d2s_new(ctx *c, i64 bytes) {
 #endif
     b->rc = 1; b->size = bytes; b->src = -1; b->cls = cls; b->data = (char *)b + 64; b->next = 0;
     return b;
+}
+/* for what leaves the region: in PyTorch's memory where copying takes longer than asking for it */
+static buf *d2s_own(ctx *c, i64 bytes) {
+    return bytes >= ASKED && bytes <= BIG ? d2s_big(c, bytes, -4, bytes) : d2s_new(c, bytes);
 }
 /* whether reshape gives a view: 0 it copies, 1 a view that lies row after row, -1 another view */
 static int d2s_viewable(int rank, const i64 *sizes, const i64 *strides, int wanted, const i64 *to) {

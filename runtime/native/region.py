@@ -26,9 +26,9 @@ from runtime.ir import Operator, Variable
 from runtime.native import build
 from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
-from runtime.native.serving import Call, Reader, reader
+from runtime.native.serving import Call, readers, words_of
 from runtime.native.stack import Stack
-from runtime.native.values import GONE, Items, Nothing, Number, Stacked, Tensor, Value
+from runtime.native.values import GONE, Items, Number, Stacked, Tensor, Value
 from runtime.native.writer import BAIL, annotated, bare
 
 _tokens = itertools.count(1)
@@ -205,15 +205,6 @@ class Region:
         assert self._slow is not None
         return self._slow
 
-    def _readers(self) -> list[Reader]:
-        """What reads each output from the words that C writes."""
-        found: list[Reader] = []
-        at = 0
-        for output in self.outputs:
-            found.append(reader(output, at))
-            at += _words(output)
-        return found
-
     def _runner(self, function: Any, example: Sequence[Any] | None = None) -> Callable[..., Any] | None:
         """The function that checks arguments, writes them as words, calls C and reads the results.
 
@@ -225,7 +216,7 @@ class Region:
             "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
             "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
-            "readers": self._readers(), "shapes": self.shapes, "errors": (struct.error, OverflowError),
+            "readers": readers(self.outputs), "shapes": self.shapes, "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
             "extend": _extend, "KINDS": _KINDS, "panels": self._panels,
@@ -347,7 +338,7 @@ def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> i
     if items is None:
         return -1
     if type(items) is Stack:
-        return _stack_in(items.rows, like, tail, sources)
+        return _stack_in(items, like, tail, sources)
     if type(items) is not list:
         return None
     item = like.item
@@ -384,17 +375,20 @@ def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> i
     return len(items)
 
 
-def _stack_in(rows: torch.Tensor, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
+def _stack_in(stack: Stack, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
     """The words of a stack: whose memory, where, how many, the sizes of one."""
-    item = like.item
-    if not isinstance(item, Tensor) or rows.dtype is not item.dtype or rows.dim() != item.rank + 1:
+    item, shape = like.item, stack.shape
+    if not isinstance(item, Tensor) or stack.dtype is not item.dtype or len(shape) != len(item.dims) + 1:
         return None
-    shape = tuple(rows.shape)
     if shape[1:] != item.dims and any(known not in (-1, size) for known, size in zip(item.dims, shape[1:])):
         return None
-    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *shape))
-    sources.append(rows)
+    tail.append(struct.pack(_FORMATS[len(shape)], len(sources), stack.address, *shape))
+    sources.append(stack)
     return -2
+
+
+_FORMATS = [f"<{2 + rank}q" for rank in range(65)]
+"""Of the words of a stack, by the rank of all its rows."""
 
 
 class Library:
@@ -431,13 +425,13 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
             low.flush()
         found = stacked(low, value) if var in stacks and isinstance(value, Items) else value
         outputs.append(found)
-        size += _words(found)
+        size += words_of(found)
     shapes = _own_memory(w.lines, outputs)
     gone = _let_go(low)
     at = 0
     for output in outputs:
         _write(low, output, at)
-        at += _words(output)
+        at += words_of(output)
     w.line("d2s_tidy(c); failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
     body = w.lines
     for local in low.hits.values():
@@ -527,7 +521,7 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
         w.line(f"  if (!t[0] || memcmp(t + 3, first + 3, 8 * {rank})) same = 0; }}")
         w.line(f"size *= sizeof({rows.ctype});")
         with w.block("if (same && size <= BIG)"):
-            w.line(f"if (!(b{rows.n} = d2s_new(c, size * l{n}->len))) goto bail;")
+            w.line(f"if (!(b{rows.n} = d2s_own(c, size * l{n}->len))) goto bail;")
             w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
             for dim in range(rank):
                 w.line(f"d{rows.n}_{dim + 1} = first[{3 + dim}];")
@@ -536,20 +530,12 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
     return Stacked(items, rows)
 
 
-def _words(value: Value | Stacked) -> int:
-    if isinstance(value, Stacked):
-        return _words(value.rows) + _words(value.items)
-    if isinstance(value, Tensor):
-        return 6 + 2 * value.rank
-    return {Number: 2, Items: 2, Nothing: 0}[type(value)]
-
-
 def _write(low: Lowering, value: Value | Stacked, at: int) -> None:
     """What C tells Python of a result."""
     w = low.w
     if isinstance(value, Stacked):
         _write(low, value.rows, at)
-        _write(low, value.items, at + _words(value.rows))
+        _write(low, value.items, at + words_of(value.rows))
     elif isinstance(value, Number):
         w.line(f"out[{at}] = {value.has}; out[{at + 1}] = "
                f"{f'as_word({value.text})' if value.kind == 'float' else value.text};")  # fmt: skip

@@ -15,7 +15,7 @@ from runtime.ir import Operator, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.walk import map_operand
 from runtime.native.stack import Stack, listed
-from runtime.native.values import GONE, Items, Number, Stacked, Tensor, Value
+from runtime.native.values import GONE, Items, Nothing, Number, Stacked, Tensor, Value
 from runtime.ops import aten
 
 
@@ -38,6 +38,8 @@ def _float(word: int) -> float:
     return value
 
 
+SMALL = 1 << 12
+"""Bytes up to which a stack shares its memory with others: what is kept for some of them is kept for all."""
 VIEW = 1 << 50
 """What is set in the number of an object that is a view."""
 
@@ -54,8 +56,8 @@ class Call:
     """The tensors of one call: those that were given, and what is made for C or of what C has made."""
 
     __slots__ = (
-        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "_shapes", "counters", "error", "found",
-        "given", "hits", "places", "sources",
+        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "_shapes", "_shared", "_used", "counters",
+        "error", "found", "given", "hits", "places", "sources",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +84,9 @@ class Call:
         self._memory: dict[int, torch.Tensor] = {}
         """The same for memory that C asked for: bytes, or an output."""
         self._objects: dict[int, torch.Tensor] = {}
+        self._shared: torch.Tensor | None = None
+        """Memory of stacks, of which so many bytes are taken."""
+        self._used = 0
 
     def tensor(
         self, dtype: torch.dtype, rank: int, buf: int, src: int, offset: int, obj: int, data: int, size: int,
@@ -89,7 +94,7 @@ class Call:
     ) -> torch.Tensor:  # fmt: skip
         """The tensor that some words tell of. ``dims``: sizes, then strides; ``dense``: those of dense memory."""
         if src >= 0 and obj == src + 1:
-            found: torch.Tensor = self.sources[src]
+            found: torch.Tensor = self._source(src)
             return found
         known = self._objects.get(obj)
         if known is not None:
@@ -97,8 +102,8 @@ class Call:
         sizes, strides = dims[:rank], dims[rank:]
         width = dtype.itemsize
         if src >= 0:
-            base = self.sources[src]
-            made = _sharing(base, sizes, strides, base.storage_offset() + offset // width, bool(obj & VIEW))
+            base = self._source(src)
+            made = _sharing(base, sizes, strides, int(base.storage_offset()) + offset // width, bool(obj & VIEW))
         elif buf in self._memory and obj & VIEW and self._memory[buf].dtype is dtype:
             made = self._memory[buf].as_strided(sizes, strides, offset // width)
         elif buf in self._memory:
@@ -122,17 +127,39 @@ class Call:
         self._objects[obj] = made
         return made
 
+    def _source(self, number: int) -> torch.Tensor:
+        found: Any = self.sources[number]
+        whole: torch.Tensor = found.rows if isinstance(found, Stack) else found
+        return whole
+
+    def room(self, size: int, words: list[int], places: Sequence[int]) -> tuple[torch.Tensor, int]:
+        """Memory for a stack of so many bytes, and where it begins in it: small ones share theirs. ``places``: where
+        the words of all stacks begin."""
+        if size > SMALL:
+            return torch.empty(size, dtype=torch.uint8), 0
+        start = self._used
+        if self._shared is None:
+            sizes = [words[at + 5] for at in places]
+            self._shared = torch.empty(sum([_aligned(one) for one in sizes if 0 < one <= SMALL]), dtype=torch.uint8)
+        self._used = start + _aligned(size)
+        return self._shared, start
+
     def is_new(self, buf: int, obj: int) -> bool:
         """Whether neither an object nor its memory was made a tensor yet."""
         return obj not in self._objects and buf not in self._made
+
+    def is_c_own(self, buf: int, obj: int) -> bool:
+        """Whether this is C's own memory, of which no tensor was made yet."""
+        return obj not in self._objects and buf not in self._made and buf not in self._memory
 
     def own(self, buf: int) -> torch.Tensor | None:
         """The tensor, of bytes or an output, whose memory C asked for."""
         return self._memory.get(buf)
 
-    def note(self, buf: int, obj: int, made: torch.Tensor) -> None:
-        """An object is a tensor with a copy of its memory from now on."""
-        self._made[buf] = self._objects[obj] = made
+    def note(self, buf: int, obj: int, whole: torch.Tensor, made: torch.Tensor) -> None:
+        """An object is a tensor from now on, and another one, or itself, the copy of its memory."""
+        self._made[buf] = whole
+        self._objects[obj] = made
 
     def memory(self, address: int) -> None:
         """Memory of so many bytes for C; its address is written over their number."""
@@ -249,6 +276,10 @@ def _copied(
     return whole.as_strided(sizes, strides, offset // dtype.itemsize)
 
 
+def _aligned(size: int) -> int:
+    return (size + 63) // 64 * 64
+
+
 def _product(sizes: Sequence[int]) -> int:
     total = 1
     for size in sizes:
@@ -256,10 +287,31 @@ def _product(sizes: Sequence[int]) -> int:
     return total
 
 
-def reader(value: Value | Stacked, at: int) -> Reader:
+def readers(outputs: Sequence[Value | Stacked]) -> list[Reader]:
+    """What reads each output from the words that C writes, one output's after another's."""
+    found: list[Reader] = []
+    at, stacks = 0, list[int]()
+    for output in outputs:
+        if isinstance(output, Stacked):
+            stacks.append(at)
+            found.append(_stack_reader(output, at, stacks))
+        else:
+            found.append(_reader(output, at))
+        at += words_of(output)
+    return found
+
+
+def words_of(output: Value | Stacked) -> int:
+    """How many words C writes for an output."""
+    if isinstance(output, Stacked):
+        return words_of(output.rows) + words_of(output.items)
+    if isinstance(output, Tensor):
+        return 6 + 2 * output.rank
+    return {Number: 2, Items: 2, Nothing: 0}[type(output)]
+
+
+def _reader(value: Value, at: int) -> Reader:
     """What reads a value from the words that C wrote, of which its own begin at ``at``."""
-    if isinstance(value, Stacked):
-        return _stack_reader(value, at)
     if isinstance(value, Number):
         kind = value.kind
         return lambda call, words: _number(kind, words[at + 1]) if words[at] else None
@@ -286,32 +338,53 @@ def _tensor_reader(value: Tensor, at: int) -> Reader:
 
     def read_whole(call: Call, words: list[int]) -> torch.Tensor | None:
         """The same, quicker for memory of C's that is this tensor and nothing else."""
-        buf, src, _, obj, data, size = words[at : at + 6]
-        if src >= 0 or size != bytes_ or not buf or not bytes_ or obj & VIEW or not call.is_new(buf, obj):
+        buf, src, offset, obj, data, size = words[at : at + 6]
+        if src >= 0 or size != bytes_ or not buf or not bytes_ or not call.is_new(buf, obj):
             return read(call, words)
+        if obj & VIEW:
+            if offset or not call.is_c_own(buf, obj):
+                return read(call, words)
+            base = empty(shape, dtype=dtype)
+            copy(base.data_ptr(), data, bytes_)
+            call.note(buf, obj, base, made := base.view(shape))
+            return made
         own = call.own(buf)
         if own is not None:
             if own.dtype is not dtype or own.shape != shape:
                 return read(call, words)
-            call.note(buf, obj, own)
+            call.note(buf, obj, own, own)
             return own
         made = empty(shape, dtype=dtype)
         copy(made.data_ptr(), data, bytes_)
-        call.note(buf, obj, made)
+        call.note(buf, obj, made, made)
         return made
 
     return read_whole
 
 
-def _stack_reader(value: Stacked, at: int) -> Reader:
+def _stack_reader(value: Stacked, at: int, places: Sequence[int]) -> Reader:
+    dtype, rank = value.rows.dtype, value.rows.rank
     rows = _tensor_reader(value.rows, at)
-    items = _list_reader(value.items, at + 6 + 2 * value.rows.rank)
+    items = _list_reader(value.items, at + 6 + 2 * rank)
+    width, hooked = dtype.itemsize, torch_internals.saved_tensor_hooks_active
 
     def read(call: Call, words: list[int]) -> Any:
+        if hooked():
+            found = rows(call, words)
+            return items(call, words) if found is None else listed(Stack(found))
+        buf, src, offset, obj, data, size = words[at : at + 6]
+        shape, strides = words[at + 6 : at + 6 + rank], words[at + 6 + rank : at + 6 + 2 * rank]
+        if (src < 0 < size and offset == 0 and buf and not obj & VIEW and call.is_new(buf, obj)
+                and _product(shape) * width == size and _is_dense(shape, strides)):  # fmt: skip
+            own = call.own(buf)
+            if own is not None:
+                return Stack(own, shape, dtype)
+            memory, start = call.room(size, words, places)
+            stack = Stack(memory, shape, dtype, start)
+            ctypes.memmove(stack.address, data, size)
+            return stack
         found = rows(call, words)
-        if found is None:
-            return items(call, words)
-        return listed(Stack(found)) if torch_internals.saved_tensor_hooks_active() else Stack(found)
+        return items(call, words) if found is None else Stack(found)
 
     return read
 

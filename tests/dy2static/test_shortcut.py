@@ -491,3 +491,44 @@ def test_gradients_by_name() -> None:
             mine = torch.autograd.grad(static(**kwargs).sum(), list(net.parameters()))
             theirs = torch.autograd.grad(Net.forward(net, **kwargs).sum(), list(net.parameters()))
             same(mine, theirs)
+
+
+LAYOUTS = {
+    "rows": lambda n, k: torch.randn(n, k),
+    "columns": lambda n, k: torch.randn(k, n).t(),
+    "every second": lambda n, k: torch.randn(n, 2 * k)[:, ::2],
+    "one row for all": lambda n, k: torch.randn(1, k).expand(n, k),
+}
+LENGTHS = (4, 2, 1, 5, 0, 3)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "c"])
+@pytest.mark.parametrize("learned", [(), ("x",), ("w",), ("x", "w")])
+@pytest.mark.parametrize("first", LAYOUTS)
+@pytest.mark.sample(10)
+def test_open_sizes_in_all_layouts(first: str, learned: tuple[str, ...], backend: str) -> None:
+    """Calls of other sizes and layouts than those that the short way was made of, with gradients and without."""
+
+    def f(x, w):
+        y = torch.tanh(x * w)
+        if y.numel() > 2:
+            for row in y:
+                y = y + row.sin()
+        return y * x
+
+    static = to_static(f, input_spec=[InputSpec([None, 3]), InputSpec([3])], backend=backend)
+    order = [first, *(name for name in LAYOUTS if name != first)]
+    for layout in order:
+        for length in LENGTHS:
+            for _ in range(3):
+                given = {"x": LAYOUTS[layout](length, 3), "w": torch.randn(3)}
+                for name in learned:
+                    given[name].requires_grad_()
+                results = []
+                for function in (static, f):
+                    y = function(**given)
+                    wanted = [given[name] for name in learned]
+                    results.append([y.detach(), *(torch.autograd.grad(y.sum(), wanted) if wanted else ())])
+                assert [one.shape for one in results[0]] == [one.shape for one in results[1]]
+                torch.testing.assert_close(results[0], results[1])
+    assert short(static)
