@@ -1,4 +1,5 @@
-"""Displays of dicts and sets go through operators: which key it is may only be known while the Program runs.
+"""Displays of dicts and sets go through operators: which key it is may only be known while the Program runs, also of
+those that are added later.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
@@ -19,7 +20,7 @@ from dy2static.transforms.base import Context, Transformer, operator
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Replace the displays with a key, or member, that is no constant."""
+    """Replace the displays, but for those of which all keys or members are constants and no whole numbers."""
     return _Display(context).visit(tree)
 
 
@@ -28,16 +29,17 @@ class _Display(Transformer):
 
     def visit_Dict(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        if all(isinstance(key, gast.Constant) for key in node.keys):
+        if node.keys and all(isinstance(key, gast.Constant) and type(key.value) is not int for key in node.keys):
             return node
         pairs = ([value] if key is None else [key, value] for key, value in zip(node.keys, node.values))
         return operator("dict_of", *map(_tuple, pairs), origin=node)
 
     def visit_Set(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        if all(isinstance(item, gast.Constant) for item in node.elts) or _is_empty(node.elts):
+        if all(isinstance(item, gast.Constant) and type(item.value) is not int for item in node.elts):
             return node
-        return operator("set_of", _tuple(node.elts), origin=node)
+        items = [] if _is_empty(node.elts) else node.elts
+        return operator("set_of", _tuple(items), origin=node)
 
 
 def _tuple(items: list[Any]) -> Any:

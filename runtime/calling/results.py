@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir.tree import Leaf, Record
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.values import remaking, structure
@@ -113,7 +114,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         for key, item in zip(keys, items):
             if item is not MISSING:
                 object.__setattr__(result, key, item)
-        return result
+        return result.whole() if isinstance(result, Keyed) else result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
 
 

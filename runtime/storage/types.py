@@ -20,6 +20,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from runtime.ir.tree import Leaf, Record
+from runtime.ops.keyed import CLASSES
 from runtime.storage.trees import KEYED, parts, records
 
 _FACTORIES: dict[str, Any] = {
@@ -59,6 +60,7 @@ _LIBRARY: dict[tuple[str, str], tuple[type, tuple[str, ...]]] = {
     ("instance", "collections.UserDict"): (collections.UserDict, ("data",)),
     ("instance", "collections.UserList"): (collections.UserList, ("data",)),
     ("instance", "collections.UserString"): (collections.UserString, ("data",)),
+    **{("instance", f"{cls.__module__}.{cls.__name__}"): (cls, fields) for cls, fields in CLASSES},
 }  # fmt: skip
 """Classes that come back as themselves, and the fields that make an object of them, by kind and name of the record.
 With other fields such a name is taken for a class of the user's."""

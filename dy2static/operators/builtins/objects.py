@@ -44,6 +44,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import modules, traced_attribute
 from runtime import torch_internals
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.control import cond as tracer_cond
@@ -74,6 +75,8 @@ def eager_type(value: Any) -> type:
         value.refuse("the class")
     if isinstance(value, types.GeneratorType):
         return generator_uses.kind_of(value)
+    if isinstance(value, Keyed):
+        return value.stands_for
     return _TYPES.get(type(value), type(value))
 
 
@@ -86,7 +89,7 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
     if isinstance(value, History):
         return issubclass(torch.autograd.graph.Node, classes)
-    if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray, types.GeneratorType)):
+    if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray, types.GeneratorType, Keyed)):
         try:
             return issubclass(eager_type(value), classes)
         except TypeError:

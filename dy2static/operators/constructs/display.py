@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.calls import keyed
+from dy2static.operators.provenance import keyed_keys, tensor_keys
 from dy2static.operators.provenance.chosen import hashed
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
@@ -32,11 +33,16 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
 
 def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
     """The dict; values, and mappings that are known, stay the objects they are."""
+    of_numbers = keyed.of_parts(session, parts)
+    if of_numbers is not NotImplemented:
+        return of_numbers
     asked_methods.require_hashed(session, "a dict display", [part[0] for part in parts])
     asked_methods.require_items(session, "'**'", [part[0] for part in parts if len(part) == 1], is_converted=False)
     places = [index for index, part in enumerate(parts) if _is_chosen(part)]
     if not places:
-        return _built(parts)
+        made = _built(parts)
+        keyed_keys.note(session, made)
+        return made
 
     def build(given: list[Any]) -> dict[Any, Any]:
         settled = list(parts)
@@ -73,7 +79,14 @@ def set_of(items: tuple[Any, ...]) -> Any:
     [1, 2]
     """
     session = active()
-    return set(items) if session is None else hashed(session, list(items), set)
+    if session is None:
+        return set(items)
+    of_numbers = keyed.of_items(session, items)
+    if of_numbers is not NotImplemented:
+        return of_numbers
+    made = hashed(session, list(items), set)
+    keyed_keys.note(session, made)
+    return made
 
 
 __all__ = ["dict_of", "set_of"]

@@ -11,7 +11,7 @@ import numpy
 
 from dy2static.operators.builtins import comparing_methods
 from dy2static.operators.builtins.objects import eager_type
-from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls import boundary, growing, keyed
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.functions import require_plain
@@ -197,6 +197,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
         for arg in args:
             identities.require_known_in_both(session, owner, arg)
+    keyed.note_method(session, owner, name, given)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None

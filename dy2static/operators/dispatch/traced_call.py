@@ -23,7 +23,7 @@ from dy2static.exclusions import exclusion_of
 from dy2static.operators.builtins import host_calls, number_methods, operator_functions, optional_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
-from dy2static.operators.calls import autograd_function, boundary, growing, numpy_arrays, starred_call
+from dy2static.operators.calls import autograd_function, boundary, growing, keyed, numpy_arrays, starred_call
 from dy2static.operators.calls.caches import CACHED, call_cached, is_users_cache
 from dy2static.operators.calls.call import register
 from dy2static.operators.calls.functions import (
@@ -37,8 +37,15 @@ from dy2static.operators.calls.functions import (
 )
 from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
-from dy2static.operators.iteration import generator_functions, iterators
-from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
+from dy2static.operators.iteration import generator_functions, generator_uses, iterators
+from dy2static.operators.provenance import (
+    chosen,
+    context_vars,
+    keyed_keys,
+    observed,
+    tensor_attributes,
+    tensor_keys,
+)
 from dy2static.operators.provenance.classes import note_asked_by, note_construction, note_definition, note_method
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.iterators_apart import for_option
@@ -84,6 +91,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if id(result) in session.objects.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
+    if isinstance(f, type) and f in keyed.KINDS and type(result) is f:
+        keyed_keys.note(session, result)
     if isinstance(f, type) or (f is iter and result is not args[0]):
         if type(result) in contents.READING:
             known.new_iterator = result
@@ -111,6 +120,15 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return _fitted(session, f, args, kwargs)
 
 
+def _items(session: Session, given: Any) -> Any:
+    """What a dict or set is made of; the items of a generator, or of what builtins give, as a list."""
+    if isinstance(given, types.GeneratorType):
+        return generator_uses.listed(session, given)
+    if isinstance(given, StagedSequence) or type(given) in (zip, map, enumerate, filter):
+        return traced_call(session, list, (given,), {})
+    return given
+
+
 def _is_partial(f: Any) -> bool:
     """Whether a call hands its arguments on, or keeps them, as they are."""
     return isinstance(f, functools.partial) or f is functools.partial
@@ -120,6 +138,12 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """The call, of arguments that the callee's parameters take."""
     if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
+    if isinstance(f, type) and f in keyed.KINDS and args:
+        args = (*args[:-1], _items(session, args[-1]))
+    of_numbers = keyed.made(session, f, args, kwargs)
+    if of_numbers is not NotImplemented:
+        return of_numbers
+    args = keyed.taken(session, f, args, kwargs)
     of_numpy = numpy_arrays.called(session, f, args, kwargs)
     if of_numpy is not NotImplemented:
         return of_numpy

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.calls import boundary, growing, numpy_arrays
+from dy2static.operators.calls import boundary, growing, keyed, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance import observed
@@ -20,6 +20,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.percent_format import percent
+from runtime.ops.keyed import Keyed
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -64,6 +65,8 @@ def binary(a: Any, op: str, b: Any) -> Any:
     if isinstance(b, torch.Tensor) and isinstance(a, Choice) and any(
             isinstance(option, NumpyArray) for option in a.options):
         return distribute(session, a, lambda option: binary(option, op, b))
+    if isinstance(b, Keyed) and isinstance(a, (set, frozenset, dict)):
+        a = keyed.of_real(session, a)
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))

@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators.calls import boundary, numpy_arrays
+from dy2static.operators.calls import boundary, keyed, numpy_arrays
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal
 from dy2static.operators.values.traced_compare import contains, identical
+from runtime.ops.keyed import Keyed
 from runtime.tracer.values import identities
 from runtime.tracer.values.containers import opened
 from runtime.tracer.values.structure import row_of
@@ -42,6 +43,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
     session = active()
     if session is None or (type(a) in _PLAINLY and type(b) in _PLAINLY and op in ("==", "!=")):
         return _PLAIN[op](a, b)
+    if isinstance(b, Keyed) and isinstance(a, (set, frozenset, dict)) and not op.endswith("in"):
+        a = keyed.of_real(session, a)
     if op in ("==", "!="):
         a, b = opened(a), opened(b)
         if isinstance(a, Choice):

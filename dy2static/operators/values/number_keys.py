@@ -14,6 +14,7 @@ import torch
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.user_methods import is_users
+from dy2static.operators.provenance import keyed_keys
 from dy2static.operators.provenance.provenance import CONTAINERS
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, python_method
 from runtime.tracer.control import cond as tracer_cond
@@ -34,6 +35,7 @@ def item(session: Session, obj: dict[Any, Any], key: Staged, read: Read) -> Any:
     if missing is not None:
         return _chosen(session, obj, key, read, lambda: call(missing, obj, key))
     if isinstance(obj, defaultdict) and obj.default_factory is not None:
+        keyed_keys.become(session, obj, key)
         raise session.error(
             "whether a number becomes a key of a defaultdict is only known while the Program runs", code="D2S265",
             hint="Use get(), or add the keys before.")

@@ -39,6 +39,7 @@ from dy2static.operators.shared.policy import holds_data, home_of, is_library, i
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
 from runtime import torch_internals
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import staging
@@ -86,6 +87,10 @@ def _read(session: Session, obj: Any, name: str) -> Any:
         return _of_sequence(session, obj, name)
     if isinstance(obj, StagedSize) and name in ("__class__", "__doc__"):
         return getattr(torch.Size(), name)
+    if isinstance(obj, Keyed) and name == "__dict__":
+        raise AttributeError(f"'{obj.stands_for.__name__}' object has no attribute '__dict__'")
+    if isinstance(obj, Keyed) and name in ("__class__", "__doc__"):
+        return obj.stands_for if name == "__class__" else obj.stands_for.__doc__
     if isinstance(obj, History) and name in ("__class__", "__doc__"):
         obj.refuse("the class")
     if name in _OF_PARTS and isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session):

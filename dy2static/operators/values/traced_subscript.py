@@ -19,7 +19,7 @@ from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance import keyed_keys, made_inside
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.provenance.environment import WatchedEnvironment
 from dy2static.operators.provenance.iterators_apart import for_option
@@ -137,6 +137,7 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     if any_staged([key]) and isinstance(obj, deque):
         growing.require_key(deque(), key)  # it has no slices
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *MODULES)):
+        keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "a slice or key of", obj)
     if type(obj) is dict and namespace_owner(session, obj) is not None:
         note_space_read(session, obj, key)
@@ -362,6 +363,7 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
         if isinstance(obj, (tuple, deque)):
             growing.require_key(type(obj)(), key, operator.setitem, ())  # a tuple has no place to write
+        keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "a slice or key of", obj)
     _require_module(session, obj)
     key = traced_compare.own_key(session, obj, key)
@@ -435,6 +437,7 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
             growing.require_key(type(obj)(), key, operator.delitem)  # a tuple has nothing to delete
         if sequence_operators.delete(session, obj, key):
             return
+        keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "an item deleted from", obj)
     _require_module(session, obj)
     key = traced_compare.own_key(session, obj, key)

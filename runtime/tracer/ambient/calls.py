@@ -85,6 +85,9 @@ class Findings:
     """Where NumPy's arrays are made whose memory tensors show, and which are written or leave (see
     ``memory.host_memory``): they are arrays of the Program."""
 
+    keyed: frozenset[Location] = frozenset()
+    """Where dicts and sets are made whose keys are numbers of the run (see ``values.keyed``)."""
+
     flagged: frozenset[tuple[int, bool]] = frozenset()
     """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
 

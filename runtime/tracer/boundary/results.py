@@ -23,6 +23,7 @@ from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
+from runtime.ops.keyed import Keyed, class_of
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, detached, host_memory, hung
 from runtime.tracer.memory.conditions import NEVER
@@ -441,7 +442,8 @@ class Outputs:
         simple = objects.is_simple(type(value)) and not stands_for_another
         if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
-            name = self._name(type(value), _name_of(type(value)))
+            cls = class_of(value) if isinstance(value, Keyed) else type(value)
+            name = self._name(cls, _name_of(cls))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
         if isinstance(value, types.FunctionType):
             return self._function(value)
@@ -548,6 +550,11 @@ class Outputs:
         if heap.cls is dict:
             return tree
         self._note_class(heap.cls)
+        if issubclass(heap.cls, Keyed):
+            raise self.session.error(
+                f"a {heap.cls.stands_for.__name__} whose keys are only known while the Program runs leaves the "
+                "function in a list whose length is only known then", code="D2S265", location=self.location,
+                hint="Return the keys and values as lists.")
         arrays, (_, item) = tree.fields
         name = self._name(heap.cls, f"{_name_of(heap.cls)} row")  # after loading, what can be changed stands for it
         return Record(tree.kind, "", (arrays, ("item", Record("instance", name, item.fields))))

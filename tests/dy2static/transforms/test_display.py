@@ -42,8 +42,13 @@ def test_as_the_original(function: Any) -> None:
 
 
 def test_displays_of_constants_stay() -> None:
-    text = rewritten("def f(a):\n    return {'a': a, 1: a}, {}, {1, 'b'}, {*()}", display.transform)
+    text = rewritten("def f(a):\n    return {'a': a, None: a}, {'a', 'b'}", display.transform)
     assert "_d2s" not in text
+
+
+def test_displays_that_may_get_numbers_as_keys() -> None:
+    text = rewritten("def f(a):\n    return {1: a}, {}, {1, 'b'}, {*()}", display.transform)
+    assert "_d2s.dict_of((1, a)), _d2s.dict_of(), _d2s.set_of((1, 'b')), _d2s.set_of(())" in text
 
 
 def test_values_are_evaluated_after_their_keys() -> None:

@@ -1,0 +1,171 @@
+"""Dicts and sets with keys that are numbers of the run: from where they are made they are lists of keys and values.
+
+What is made of such numbers at once (``Counter(x.tolist())``, ``{int(n): x}``) needs no second attempt; others are
+found out as ``provenance.keyed_keys`` says.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import Counter, OrderedDict, defaultdict
+from typing import Any
+
+from dy2static.operators.calls import growing, keyed_in_python
+from dy2static.operators.calls.call import traced
+from dy2static.operators.provenance.keyed_keys import become, begin_again, is_key, is_of_run, refuse_order
+from dy2static.operators.shared.staging import Session
+from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
+from runtime.tracer.values import structure
+
+KINDS: dict[Any, type] = {
+    dict: keyed_in_python.NumberDict, set: keyed_in_python.NumberSet, Counter: keyed_in_python.NumberCounter,
+    defaultdict: keyed_in_python.NumberDefault, OrderedDict: keyed_in_python.NumberOrdered,
+}  # fmt: skip
+"""Classes, and what stands for their objects."""
+_IN_ANY_ORDER = frozenset({sorted, max, min, sum, any, all})
+_TAKING = frozenset({list, tuple, enumerate, zip, map, filter, reversed, *_IN_ANY_ORDER})
+"""Builtins that take the items of what they are given."""
+
+
+def made(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args)`` for a class of dicts or sets that is to hold numbers of the run; NotImplemented for others."""
+    if not isinstance(f, type):
+        return _of_a_class(session, f, args, kwargs)
+    cls = KINDS.get(f)
+    if cls is None or kwargs:
+        return NotImplemented
+    first = 1 if f is defaultdict else 0
+    given = args[first:]
+    if len(given) > 1:
+        return NotImplemented
+    here = session.location()
+    if here not in session.call.known.keyed and not (given and _brings(session, f, given[0])):
+        return NotImplemented
+    found = traced(session, cls, args[:first], {})
+    if given:
+        traced(session, found.update, (given[0],), {})
+    return found
+
+
+def of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
+    """A dict display (see ``display``) of such keys; NotImplemented for others."""
+    pairs = [part for part in parts if len(part) == 2]
+    mappings = [part[0] for part in parts if len(part) == 1]
+    here = session.location()
+    if here not in session.call.known.keyed and not any(isinstance(one, Keyed) for one in mappings):
+        if not any(is_of_run(key) for key, _ in pairs) or not all(is_key(key) for key, _ in pairs):
+            return NotImplemented
+    found = traced(session, keyed_in_python.NumberDict, (), {})
+    for part in parts:
+        if len(part) == 2:
+            traced(session, found.__setitem__, part, {})
+        else:
+            traced(session, found.update, part, {})
+    return found
+
+
+def of_items(session: Session, items: tuple[Any, ...]) -> Any:
+    """A set display."""
+    if session.location() not in session.call.known.keyed:
+        if not any(map(is_of_run, items)) or not all(map(is_key, items)):
+            return NotImplemented
+    return traced(session, keyed_in_python.NumberSet, (items,), {})
+
+
+def _brings(session: Session, f: Any, given: Any) -> bool:
+    """Whether what a dict or set is made of has numbers of the run as keys."""
+    if isinstance(given, Keyed):
+        return True
+    grown = structure.growing(given) if growing.is_growing(given) else None
+    if grown is not None:
+        return _is_number(grown.item if f in (set, Counter) else _first_of_two(grown.item))
+    if type(given) not in (list, tuple):
+        return False
+    if f in (set, Counter):
+        keys = list(given)
+    elif all(type(one) in (list, tuple) and len(one) == 2 for one in given):
+        keys = [one[0] for one in given]
+    else:
+        return False
+    return any(map(is_of_run, keys)) and all(map(is_key, keys))
+
+
+def note_method(session: Session, owner: Any, name: str, given: tuple[Any, ...]) -> None:
+    """A method of a dict or set is called, which may get keys that are numbers of the run.
+
+    Raises:
+        Restart: It is made of lists, then.
+    """
+    if not given or type(owner) not in KINDS:
+        return
+    if name in _OF_ONE[isinstance(owner, set)] or name == "get" and type(given[0]) is tuple:
+        become(session, owner, given[0])
+    elif name in _OF_MANY and any(_brings(session, type(owner), one) for one in given):
+        begin_again(session, owner)
+
+
+_OF_ONE = (frozenset({"pop", "setdefault", "__setitem__", "__delitem__"}), frozenset({"add", "discard", "remove"}))
+"""Methods of a key, of dicts and of sets."""
+_OF_MANY = frozenset({
+    "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint",
+    "difference_update", "intersection_update", "symmetric_difference_update", "subtract", "__ior__", "__init__",
+})  # fmt: skip
+
+
+def _first_of_two(item: structure.Structure) -> structure.Structure | None:
+    return item.items[0] if isinstance(item, structure.Sequence) and len(item.items) == 2 else None
+
+
+def _is_number(item: structure.Structure | None) -> bool:
+    """Whether the items of a list that grew are whole numbers, or tuples of such."""
+    if isinstance(item, structure.Sequence):
+        return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
+    return isinstance(item, structure.Number) and item.kind == "int"
+
+
+def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a builtin that goes over them: the keys in place of such dicts and sets."""
+    try:
+        if f not in _TAKING:
+            return args
+    except TypeError:  # it has no hash
+        return args
+    return tuple(_listed(session, f, one, kwargs) if isinstance(one, Keyed) else one for one in args)
+
+
+def _listed(session: Session, f: Any, value: Keyed, kwargs: dict[str, Any]) -> Any:
+    if isinstance(value, KeyedSet) and f in _IN_ANY_ORDER and "key" not in kwargs:
+        return traced(session, list, (value._keys,), {})
+    if isinstance(value, KeyedSet):
+        refuse_order(value)
+    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})  # type: ignore[attr-defined]
+    return traced(session, view._listed, (), {})
+
+
+def of_real(session: Session, value: Any) -> Any:
+    """A set or dict beside one that stands for numbers of the run, in the same form."""
+    cls = keyed_in_python.NumberSet if isinstance(value, (set, frozenset)) else KINDS.get(type(value))
+    if cls is None:
+        return value
+    found = traced(session, cls, (), {})
+    traced(session, found.update, (value,), {})
+    return found
+
+
+def _of_a_class(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``dict.get(d, key)``, ``dict.fromkeys(keys)``, ``vars(d)``; NotImplemented for others."""
+    if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        own = bool(args) and isinstance(args[0], Keyed) and issubclass(args[0].stands_for, f.__objclass__)
+        return traced(session, getattr(args[0], f.__name__), args[1:], kwargs) if own else NotImplemented
+    if (f is vars or f is dir) and args and isinstance(args[0], Keyed):
+        return f(args[0].stands_for())
+    if type(f) is not types.BuiltinFunctionType or f.__name__ != "fromkeys" or f.__self__ not in (dict, OrderedDict):
+        return NotImplemented
+    if not args or kwargs or not _brings(session, set, args[0]):
+        return NotImplemented
+    found = traced(session, KINDS[f.__self__], (), {})
+    traced(session, found._from_keys, args, {})
+    return found
+
+
+__all__ = ["KINDS", "made", "note_method", "of_items", "of_parts", "of_real", "taken"]

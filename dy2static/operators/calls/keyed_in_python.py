@@ -1,0 +1,631 @@
+"""Dicts and sets whose keys are numbers of the run, in Python that is converted: a key is looked for among all.
+
+Errors stand where the user writes the operator. What asks for the order of a set is refused: it is that of Python's
+hash table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dy2static.operators.provenance.keyed_keys import (
+    is_mapping,
+    is_set,
+    members,
+    own_class,
+    refuse_order,
+    refuse_text,
+    require_key,
+)
+from runtime.ops.keyed import (
+    Keyed,
+    KeyedCounter,
+    KeyedDefault,
+    KeyedDict,
+    KeyedItems,
+    KeyedKeys,
+    KeyedOrdered,
+    KeyedSet,
+    KeyedValues,
+)
+
+_RESIZED = "dictionary changed size during iteration"
+_CHANGED = "dictionary keys changed during iteration"
+
+
+class _Dict(KeyedDict):
+    """What all kinds of dicts do."""
+
+    def __init__(self) -> None:
+        self._keys: list[Any] = []
+        self._held: list[Any] = []
+        self._removed = 0  # how many keys were removed so far
+
+    def _place(self, key: Any) -> int:
+        require_key(self, key)
+        place = -1
+        for index, one in enumerate(self._keys):
+            if one == key:
+                place = index
+                break
+        return place
+
+    def _add(self, key: Any, value: Any) -> None:
+        self._keys.append(key)
+        self._held.append(value)
+
+    def _missing(self, key: Any) -> Any:
+        raise KeyError(key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: Any) -> bool:
+        return self._place(key) >= 0
+
+    def __getitem__(self, key: Any) -> Any:
+        place = self._place(key)
+        if place < 0:
+            return self._missing(key)
+        return self._held[place]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        place = self._place(key)
+        if place < 0:
+            self._add(key, value)
+        else:
+            self._held[place] = value
+
+    def __delitem__(self, key: Any) -> None:
+        place = self._place(key)
+        if place < 0:
+            raise KeyError(key)
+        self._remove(place)
+
+    def _remove(self, place: int) -> None:
+        del self._keys[place]
+        del self._held[place]
+        self._removed += 1
+
+    def __iter__(self) -> Iterator[Any]:
+        count, removed = len(self._keys), self._removed
+        for place in range(count):
+            if len(self._keys) != count:
+                raise RuntimeError(_RESIZED)
+            if self._removed != removed:
+                raise RuntimeError(_CHANGED)
+            yield self._keys[place]
+        if len(self._keys) != count:
+            raise RuntimeError(_RESIZED)
+
+    def __repr__(self) -> str:
+        refuse_text(self)
+
+    def __reversed__(self) -> Any:
+        return reversed(list(self._keys))
+
+    def __eq__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        if len(other) != len(self._keys):
+            return False
+        for key, value in zip(self._keys, self._held):
+            if key not in other or other[key] != value:
+                return False
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __or__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        place = self._place(key)
+        if place < 0:
+            return default
+        return self._held[place]
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        place = self._place(key)
+        if place < 0:
+            self._add(key, default)
+            return default
+        return self._held[place]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        place = self._place(key)
+        if place < 0:
+            if default:
+                return default[0]
+            raise KeyError(key)
+        value = self._held[place]
+        self._remove(place)
+        return value
+
+    def popitem(self) -> tuple[Any, Any]:
+        if len(self._keys) == 0:
+            raise KeyError("popitem(): dictionary is empty")
+        self._removed += 1
+        return self._keys.pop(), self._held.pop()
+
+    def clear(self) -> None:
+        self._keys.clear()
+        self._held.clear()
+        self._removed += 1
+
+    def keys(self) -> Any:
+        return KeysView(self)
+
+    def values(self) -> Any:
+        return ValuesView(self)
+
+    def items(self) -> Any:
+        return ItemsView(self)
+
+    def _empty(self) -> Any:
+        return own_class(self)()
+
+    def copy(self) -> Any:
+        made = self._empty()
+        for key, value in zip(self._keys, self._held):
+            made._add(key, value)
+        return made
+
+    def fromkeys(self, keys: Any, value: Any = None) -> Any:
+        made = self._empty()
+        made._from_keys(keys, value)
+        return made
+
+    def _from_keys(self, keys: Any, value: Any = None) -> None:
+        for key in keys:
+            self[key] = value
+
+    def update(self, *others: Any, **more: Any) -> None:
+        for other in others:
+            if hasattr(other, "keys"):
+                for key in other.keys():
+                    self[key] = other[key]
+            else:
+                for key, value in other:
+                    self[key] = value
+        for name in more:
+            require_key(self, name)
+
+
+class NumberDict(_Dict):
+    """A dict."""
+
+
+class NumberOrdered(_Dict, KeyedOrdered):
+    """An ``OrderedDict``."""
+
+    def move_to_end(self, key: Any, last: bool = True) -> None:
+        place = self._place(key)
+        if place < 0:
+            raise KeyError(key)
+        found, value = self._keys[place], self._held[place]
+        self._remove(place)
+        if last:
+            self._add(found, value)
+        else:
+            self._keys.insert(0, found)
+            self._held.insert(0, value)
+
+    def popitem(self, last: bool = True) -> tuple[Any, Any]:
+        if last or len(self._keys) == 0:
+            return super().popitem()
+        found = self._keys[0], self._held[0]
+        self._remove(0)
+        return found
+
+
+class NumberDefault(_Dict, KeyedDefault):
+    """A ``defaultdict``."""
+
+    def __init__(self, default_factory: Callable[[], Any] | None = None) -> None:
+        super().__init__()
+        self.default_factory = default_factory
+
+    def _empty(self) -> Any:
+        return NumberDefault(self.default_factory)
+
+    def _missing(self, key: Any) -> Any:
+        if self.default_factory is None:
+            raise KeyError(key)
+        value = self.default_factory()
+        self._add(key, value)
+        return value
+
+
+class NumberCounter(_Dict, KeyedCounter):
+    """A ``Counter``."""
+
+    def _missing(self, key: Any) -> Any:
+        return 0
+
+    def __delitem__(self, key: Any) -> None:
+        place = self._place(key)
+        if place >= 0:
+            self._remove(place)
+
+    def _count(self, key: Any, by: Any) -> None:
+        place = self._place(key)
+        if place < 0:
+            self._add(key, by)
+        else:
+            self._held[place] = self._held[place] + by
+
+    def update(self, *others: Any, **more: Any) -> None:
+        for other in others:
+            if hasattr(other, "keys"):
+                for key in other.keys():
+                    self._count(key, other[key])
+            else:
+                for key in other:
+                    self._count(key, 1)
+        for name in more:
+            require_key(self, name)
+
+    def subtract(self, *others: Any) -> None:
+        for other in others:
+            if hasattr(other, "keys"):
+                for key in other.keys():
+                    self._count(key, -other[key])
+            else:
+                for key in other:
+                    self._count(key, -1)
+
+    def most_common(self, n: int | None = None) -> Any:
+        pairs = list(zip(self._keys, self._held))
+        pairs.sort(key=_count_of, reverse=True)
+        return pairs if n is None else pairs[:n]
+
+    def total(self) -> Any:
+        return sum(self._held)
+
+    def elements(self) -> Any:
+        found = []
+        for key, count in zip(self._keys, self._held):
+            for _ in range(count):
+                found.append(key)
+        return found
+
+    def _positive(self) -> Any:
+        made = NumberCounter()
+        for key, count in zip(self._keys, self._held):
+            if count > 0:
+                made._add(key, count)
+        return made
+
+    def __add__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made._positive()
+
+    def __sub__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        made = self.copy()
+        made.subtract(other)
+        return made._positive()
+
+    def __or__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        made = self.copy()
+        for key in other.keys():
+            made[key] = max(made[key], other[key])
+        return made._positive()
+
+    def __and__(self, other: Any) -> Any:
+        if not is_mapping(other):
+            return NotImplemented
+        made = NumberCounter()
+        for key, count in zip(self._keys, self._held):
+            made._add(key, min(count, other[key]))
+        return made._positive()
+
+    def __iadd__(self, other: Any) -> Any:
+        refuse_order(self)
+
+    __isub__ = __iand__ = __ior__ = __iadd__
+
+    def __pos__(self) -> Any:
+        return self._positive()
+
+    def __neg__(self) -> Any:
+        made = NumberCounter()
+        made.subtract(self)
+        return made._positive()
+
+
+def _count_of(pair: Any) -> Any:
+    return pair[1]
+
+
+class NumberSet(KeyedSet):
+    """A set."""
+
+    def __init__(self, items: Any = ()) -> None:
+        self._keys: list[Any] = []
+        for key in items:
+            self.add(key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: Any) -> bool:
+        require_key(self, key)
+        found = False
+        for one in self._keys:
+            if one == key:
+                found = True
+                break
+        return found
+
+    def __iter__(self) -> Any:
+        refuse_order(self)
+
+    def __repr__(self) -> str:
+        refuse_text(self)
+
+    def add(self, key: Any) -> None:
+        if key not in self:
+            self._keys.append(key)
+
+    def discard(self, key: Any) -> None:
+        if key in self:
+            self._keys.remove(key)
+
+    def remove(self, key: Any) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._keys.remove(key)
+
+    def pop(self) -> Any:
+        refuse_order(self)
+
+    def clear(self) -> None:
+        self._keys.clear()
+
+    def copy(self) -> Any:
+        made = NumberSet()
+        made._keys.extend(self._keys)
+        return made
+
+    def update(self, *others: Any) -> None:
+        for other in others:
+            for key in members(other):
+                self.add(key)
+
+    def difference_update(self, *others: Any) -> None:
+        for other in others:
+            for key in list(members(other)):
+                self.discard(key)
+
+    def intersection_update(self, *others: Any) -> None:
+        self._keys[:] = self.intersection(*others)._keys
+
+    def union(self, *others: Any) -> Any:
+        made = self.copy()
+        made.update(*others)
+        return made
+
+    def difference(self, *others: Any) -> Any:
+        made = self.copy()
+        made.difference_update(*others)
+        return made
+
+    def intersection(self, *others: Any) -> Any:
+        made = NumberSet()
+        for key in self._keys:
+            inside = True
+            for other in others:
+                if key not in members(other):
+                    inside = False
+            if inside:
+                made._keys.append(key)
+        return made
+
+    def symmetric_difference(self, other: Any) -> Any:
+        theirs = NumberSet(members(other))
+        made = self.difference(theirs)
+        made.update(theirs.difference(self))
+        return made
+
+    def issubset(self, other: Any) -> bool:
+        inside = True
+        for key in self._keys:
+            if key not in members(other):
+                inside = False
+        return inside
+
+    def issuperset(self, other: Any) -> bool:
+        inside = True
+        for key in members(other):
+            if key not in self:
+                inside = False
+        return inside
+
+    def isdisjoint(self, other: Any) -> bool:
+        apart = True
+        for key in members(other):
+            if key in self:
+                apart = False
+        return apart
+
+    def __or__(self, other: Any) -> Any:
+        return self.union(other) if is_set(other) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return NumberSet(members(other)).union(self) if is_set(other) else NotImplemented
+
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other) if is_set(other) else NotImplemented
+
+    __rand__ = __and__
+
+    def __sub__(self, other: Any) -> Any:
+        return self.difference(other) if is_set(other) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return NumberSet(members(other)).difference(self) if is_set(other) else NotImplemented
+
+    def __xor__(self, other: Any) -> Any:
+        return self.symmetric_difference(other) if is_set(other) else NotImplemented
+
+    __rxor__ = __xor__
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def __iand__(self, other: Any) -> Any:
+        self.intersection_update(other)
+        return self
+
+    def __isub__(self, other: Any) -> Any:
+        self.difference_update(other)
+        return self
+
+    def __le__(self, other: Any) -> Any:
+        return self.issubset(other) if is_set(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return self.issuperset(other) if is_set(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        return self.issubset(other) and len(self) < len(other) if is_set(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return self.issuperset(other) and len(self) > len(other) if is_set(other) else NotImplemented
+
+    def __eq__(self, other: Any) -> Any:
+        if not is_set(other):
+            return NotImplemented
+        return len(self._keys) == len(other) and self.issubset(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _View:
+    """What is seen of a dict."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __len__(self) -> int:
+        return len(self._owner)
+
+    def _item(self, place: int) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        owner = self._owner
+        count, removed = len(owner._keys), owner._removed
+        for place in range(count):
+            if len(owner._keys) != count:
+                raise RuntimeError(_RESIZED)
+            if owner._removed != removed:
+                raise RuntimeError(_CHANGED)
+            yield self._item(place)
+        if len(owner._keys) != count:
+            raise RuntimeError(_RESIZED)
+
+    def __reversed__(self) -> Any:
+        return reversed(self._listed())
+
+    def _listed(self) -> list[Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        refuse_text(self)  # type: ignore[arg-type]
+
+
+class KeysView(_View, KeyedKeys):
+    """``keys()``."""
+
+    def _item(self, place: int) -> Any:
+        return self._owner._keys[place]
+
+    def _listed(self) -> list[Any]:
+        return list(self._owner._keys)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._owner
+
+    def _set(self) -> Any:
+        return NumberSet(self._owner._keys)
+
+    def __or__(self, other: Any) -> Any:
+        return self._set() | NumberSet(members(other))
+
+    def __and__(self, other: Any) -> Any:
+        return self._set() & NumberSet(members(other))
+
+    def __sub__(self, other: Any) -> Any:
+        return self._set() - NumberSet(members(other))
+
+    def __xor__(self, other: Any) -> Any:
+        return self._set() ^ NumberSet(members(other))
+
+    def __eq__(self, other: Any) -> Any:
+        return self._set() == NumberSet(members(other)) if is_set(other) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ValuesView(_View, KeyedValues):
+    """``values()``."""
+
+    def _item(self, place: int) -> Any:
+        return self._owner._held[place]
+
+    def _listed(self) -> list[Any]:
+        return list(self._owner._held)
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self._owner._held
+
+
+class ItemsView(_View, KeyedItems):
+    """``items()``."""
+
+    def _item(self, place: int) -> Any:
+        return self._owner._keys[place], self._owner._held[place]
+
+    def _listed(self) -> list[Any]:
+        return [self._item(place) for place in range(len(self._owner._keys))]
+
+    def __contains__(self, pair: Any) -> bool:
+        key, value = pair
+        return key in self._owner and self._owner[key] == value
+
+    def __eq__(self, other: Any) -> Any:
+        refuse_order(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _named(*classes: type[Keyed]) -> None:
+    """Errors that Python raises say what the user has."""
+    for cls in classes:
+        name, written_in_c = cls.stands_for.__name__, not cls.stands_for.__flags__ & 1 << 9
+        module = cls.stands_for.__module__
+        cls.__name__ = cls.__qualname__ = name if module == "builtins" or not written_in_c else f"{module}.{name}"
+
+
+_named(NumberCounter, NumberDefault, NumberDict, NumberOrdered, NumberSet, KeysView, ValuesView, ItemsView)
+
+__all__ = ["NumberCounter", "NumberDefault", "NumberDict", "NumberOrdered", "NumberSet"]

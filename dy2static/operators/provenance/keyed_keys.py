@@ -1,0 +1,110 @@
+"""Keys of dicts and sets that are numbers of the run: which they may be, and where such containers are made.
+
+    seen = set()                        noted: where it is made
+    seen.add(int(x[0]))                 the trace begins again, and ``set()`` gives a ``NumberSet`` there
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Session, Staged, active
+from runtime.ops.keyed import Keyed, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
+from runtime.tracer.ambient.calls import Findings
+
+
+def note(session: Session, made: Any) -> None:
+    """A dict or set is made here."""
+    memo(session).keyed[id(made)] = (made, session.location())
+
+
+def become(session: Session, owner: Any, *keys: Any) -> None:
+    """A dict or set gets keys, or is looked at under some: if they are numbers of the run, and the function made it, it
+    is made of lists.
+
+    Raises:
+        Restart: So that it is.
+    """
+    if any(map(is_of_run, keys)) and all(map(is_key, keys)):
+        begin_again(session, owner)
+
+
+def begin_again(session: Session, owner: Any) -> None:
+    """As ``become``, for keys that are numbers of the run."""
+    known, where = memo(session).keyed.get(id(owner), (None, None))
+    if known is owner and where is not None and where not in session.call.known.keyed:
+        raise session.restart(Findings(keyed=frozenset((where,))))
+
+
+def is_key(key: Any) -> bool:
+    """Whether it is a whole number, or a tuple of such: their equality is that of keys. A NaN is equal to itself only
+    as a key, and True is 1."""
+    if type(key) is tuple:
+        return bool(key) and all(map(is_key, key))
+    return type(key) is int or isinstance(key, Staged) and key.kind == "int"
+
+
+def is_of_run(key: Any) -> bool:
+    """Whether such a key is only known while the Program runs."""
+    return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
+
+
+def require_key(owner: Keyed, key: Any) -> None:
+    """Errors raised: TraceError, D2S265, for anything else."""
+    session = active()
+    if session is None or is_key(key):
+        return
+    raise session.error(
+        f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is no whole "
+        "number", code="D2S265",
+        hint="Keep such keys in another dict, or use whole numbers, and tuples of them, as keys.")
+
+
+def refuse_order(owner: Keyed) -> NoReturn:
+    """Errors raised: TraceError, D2S265."""
+    session = active()
+    assert session is not None
+    raise session.error(
+        f"the order of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
+        code="D2S265", hint="Go over sorted(items), or use a dict, which has an order.")
+
+
+def refuse_text(owner: Keyed) -> NoReturn:
+    """Errors raised: TraceError, D2S265."""
+    session = active()
+    assert session is not None
+    raise session.error(
+        f"the text of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
+        code="D2S265", hint="Make the text outside of the function.")
+
+
+def members(other: Any) -> Any:
+    """What a method of sets takes the items of, where their order makes no difference."""
+    return other._keys if isinstance(other, KeyedSet) else other
+
+
+def is_set(other: Any) -> bool:
+    """Whether an operator of sets takes it."""
+    return isinstance(other, (KeyedSet, set, frozenset)) or is_view(other)
+
+
+def is_view(other: Any) -> bool:
+    """Whether it is what ``keys()`` or ``items()`` give."""
+    return isinstance(other, (type({}.keys()), type({}.items()), KeyedKeys, KeyedItems))
+
+
+def is_mapping(other: Any) -> bool:
+    """Whether it is a dict."""
+    return isinstance(other, (KeyedDict, dict))
+
+
+def own_class(value: Any) -> Any:
+    """The class of ours."""
+    return type(value)
+
+
+__all__ = [
+    "become", "begin_again", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note", "own_class",
+    "refuse_order", "refuse_text", "require_key",
+]  # fmt: skip
