@@ -1,4 +1,4 @@
-"""Straight lines and branches, forward and backward: under torch's autograd, operator by operator, or with a backward Program.
+"""Straight lines and branches, forward and backward: under torch's autograd, operator by operator, or as a Program.
 
     python benchmarks/straight.py [--repeats 9]
 
