@@ -103,8 +103,8 @@ def _by_position(specs: list[Any], signature: Signature) -> dict[str, Any]:
     if rest:
         count, names = len(specs) - len(rest), _listed(list(by_name)) or "none"
         raise SignatureError(
-            f"input_spec has {len(specs)} entries, but the function takes {count} argument{'s' * (count != 1)} ({names})",
-            code="D2S301",
+            f"input_spec has {len(specs)} entries, but the function takes {count} argument{'s' * (count != 1)} "
+            f"({names})", code="D2S301",
             hint="Arguments that belong together (a list, a dict) are one entry, nested.",
         )  # fmt: skip
     return by_name
