@@ -1,8 +1,8 @@
-"""Straight lines, forward and backward: under torch's autograd, operator by operator, or with a backward Program.
+"""Straight lines and branches, forward and backward: under torch's autograd, operator by operator, or as a Program.
 
     python benchmarks/straight.py [--repeats 9]
 
-Where no branch or loop is, the interpreter leaves small calls to torch's autograd (``runtime.autodiff.node.BIG``).
+Where no loop is, the interpreter leaves small calls to torch's autograd (``runtime.autodiff.node.BIG``).
 Eager and both ways alternate within each repeat; the best processor time of a call, one thread.
 """
 
@@ -53,6 +53,22 @@ def products(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return x.square().mean()
 
 
+def branch(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """One branch around one operator."""
+    return (x * w).sum() if x[0, 0] < 9 else (x - w).sum()
+
+
+def branches(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Ten branches, one after another, with elementwise operators between."""
+    for step in range(10):
+        x = torch.tanh(x) * w
+        if x[0, 0] < step:
+            x = x + torch.sin(x)
+        else:
+            x = torch.cos(x) * x
+    return x.sum()
+
+
 def step(function: Callable[..., torch.Tensor], x: torch.Tensor, w: torch.Tensor) -> Step:
     """A call with its backward."""
 
@@ -93,7 +109,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print("| microseconds a call | elements | eager | autograd | Program | autograd / eager | Program / eager |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for function in (add, activations, pointwise, products):
+    for function in (add, activations, pointwise, products, branch, branches):
         for rows in (4, 64, 512, 4096):
             eager, autograd, program = measure(function, rows, options.repeats)
             print(f"| {function.__name__} | {rows * 256} | {eager:.0f} | {autograd:.0f} | {program:.0f} | "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from runtime.tracer.ambient.unasked import unasked
 
@@ -15,7 +15,17 @@ _ignored: dict[str, types.ModuleType] = {}
 T = TypeVar("T")
 
 
-def not_to_static(func: T | None = None) -> Any:
+class _Mark(Protocol):
+    """What ``not_to_static()`` is, for type checkers: nothing changes its type."""
+
+    def __call__(self, func: T, /) -> T: ...
+
+
+@overload
+def not_to_static(func: T) -> T: ...
+@overload
+def not_to_static(func: None = None) -> _Mark: ...
+def not_to_static(func: Any = None) -> Any:
     """Mark a function, method, class or ``nn.Module`` so that converted code calls it as it is.
 
     The mark has an effect inside a conversion only; what runs unconverted must not decide on a tensor's value.

@@ -101,9 +101,10 @@ def _by_position(specs: list[Any], signature: Signature) -> dict[str, Any]:
         elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             by_name[parameter.name] = rest.pop(0)
     if rest:
+        count, names = len(specs) - len(rest), _listed(list(by_name)) or "none"
         raise SignatureError(
-            f"input_spec has {len(specs)} entries, but the function takes {len(specs) - len(rest)} arguments "
-            f"({_listed(signature.names) or 'none'})", code="D2S301",
+            f"input_spec has {len(specs)} entries, but the function takes {count} argument{'s' * (count != 1)} "
+            f"({names})", code="D2S301",
             hint="Arguments that belong together (a list, a dict) are one entry, nested.",
         )  # fmt: skip
     return by_name

@@ -108,7 +108,8 @@ def tracing(name: str, why: Callable[[], str]) -> Iterator[Callable[[Any], None]
     except Exception as error:
         _log.info("cannot trace %s(): %s", name, str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise
-    _log.info("traced %s() in %.2f s: %s operators", name, time.perf_counter() - start, count[0] if count else "?")
+    found = f"{count[0]} operator{'s' * (count[0] != 1)}" if count else "no Program"
+    _log.info("traced %s() in %.2f s: %s", name, time.perf_counter() - start, found)
 
 
 def _from_environment() -> None:

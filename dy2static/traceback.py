@@ -83,6 +83,8 @@ def _rewrite_one(error: BaseException) -> None:
         trimmed(error, *_OWN)
         if error.__traceback__ is not None and _all_ours(frames) and not faults.is_ours(error):
             error.__traceback__ = None  # what Python says of a call that does not fit the function
+        elif isinstance(error, Dy2StaticError):
+            _end_in_theirs(error)
         return
     entries, rest = _visible(frames)
     entries += [_Entry(frame) for frame in _tail(rest, error)]
@@ -90,6 +92,17 @@ def _rewrite_one(error: BaseException) -> None:
     for entry in reversed(entries):
         shown = entry.traceback if entry.place is None else _stand_in(entry, entry.place)
         result = TracebackType(result, shown.tb_frame, shown.tb_lasti, shown.tb_lineno)
+    error.__traceback__ = result
+
+
+def _end_in_theirs(error: Dy2StaticError) -> None:
+    """Leave out our frames below code that was not converted: such an error says what a user needs."""
+    frames = list(_frames(error.__traceback__))
+    while frames and frames[-1].tb_frame.f_code.co_filename.startswith(_OWN):
+        frames.pop()
+    result: TracebackType | None = None
+    for frame in reversed(frames):
+        result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     error.__traceback__ = result
 
 

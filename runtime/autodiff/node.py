@@ -22,6 +22,8 @@ from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, 
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.errors import InternalError, TraceError
 from runtime.ir import Operator, Program, TensorType, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ir.walk import copy_program
 from runtime.passes.manager import PassManager
 from runtime.tracer.recording import faults
@@ -93,7 +95,7 @@ class Runner:
     """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator. ``takeover``:
     another executor runs what needs no such autograd, after some calls. ``unwatched``: the passes for that.
     ``interpreted``: whether ``compile`` calls operators one by one: torch's autograd, written in C++, is then the
-    faster one for small tensors where no branch or loop is."""
+    faster one for small tensors where no loop is."""
 
     def __init__(
         self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False,
@@ -362,7 +364,8 @@ def _spoiled(program: Program) -> int:
 
 
 def _is_straight(program: Program) -> bool:
-    """Whether no operator has Blocks: none is a branch or loop, none writes in place but to statistics.
+    """Whether no operator is a loop, and none writes in place but to statistics. A branch is one straight line or the
+    other.
 
     A written argument is no ancestor of what is computed from it under torch's autograd, as its memory is the caller's;
     and a backward Program names the line that overwrote what it needs. Neither matters for what norms keep of a batch:
@@ -370,12 +373,19 @@ def _is_straight(program: Program) -> bool:
     """
     kept = {one.var for one in program.params if not one.requires_grad}
     for op in program.block.ops:
-        if not op.blocks:
+        if not op.blocks or _only_branches(op):
             continue
         if not _keeps_statistics(op, kept):
             return False
         kept.update(op.outputs[: len(op.args)])
     return all(write.target in kept for write in program.writes)
+
+
+def _only_branches(op: Operator) -> bool:
+    """Whether it is a branch whose Blocks have nothing but plain operators and such branches."""
+    return flow_of(op).kind is Kind.BRANCH and all(
+        not inner.blocks or _only_branches(inner) for block in op.blocks for inner in block.ops
+    )
 
 
 def _keeps_statistics(op: Operator, kept: Collection[Variable]) -> bool:

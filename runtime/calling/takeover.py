@@ -7,7 +7,7 @@
 C rounds differently in the last bits, so who runs a call depends on its number and on nothing else: not on the clock,
 and not on whether the library was on disk. Calls without gradients are counted apart from calls with gradients, and
 those by which arguments need one: what they run are different Programs. A backward half is run by the executor that
-ran its forward half, whenever that was. A straight line of few small operators is left to torch's autograd where a
+ran its forward half, whenever that was. What has no loops and few small operators is left to torch's autograd where a
 gradient is asked for (``gains_with_gradients``).
 """
 
@@ -170,7 +170,7 @@ class SuccessiveHalves:
 
 
 def gains_with_gradients(program: Program) -> bool:
-    """Whether C gains on torch's autograd where a Program without branches and loops is given small tensors.
+    """Whether C gains on torch's autograd where a Program without loops is given small tensors.
 
     Its forward and backward halves are two calls of C with the tensors of each parameter between them, whatever they
     compute; what an operator costs autograd, C saves. Products, norms and the like are no reason: both call the same.

@@ -63,7 +63,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {"operator.pow": operator.pow}
 
 
 def _ufuncs() -> list[str]:
-    return sorted(name for name in dir(numpy) if type(getattr(numpy, name)) is numpy.ufunc)
+    return sorted(name for name, value in vars(numpy).items() if type(value) is numpy.ufunc)  # dir() would import more
 
 
 def _names() -> list[str]:

@@ -70,7 +70,7 @@ def test_specs_that_are_refused(make, error, message):
 @pytest.mark.parametrize(
     ("function", "spec", "message"),
     [
-        (double, [InputSpec([2]), InputSpec([2])], r"has 2 entries, but the function takes 1 arguments \('x'\)"),
+        (double, [InputSpec([2]), InputSpec([2])], r"has 2 entries, but the function takes 1 argument \('x'\)"),
         (double, [], "says nothing about 'x'"),
         (double, {"y": InputSpec([2])}, "names 'y', which is no parameter"),
         (weighted, {"x": InputSpec([2]), "skale": 2.0}, "Did you mean 'scale'"),

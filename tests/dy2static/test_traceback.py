@@ -411,6 +411,15 @@ def test_the_hook_puts_tracebacks_back_and_calls_the_one_before(monkeypatch: pyt
     assert "_call" in seen[1]
 
 
+def test_an_error_in_code_without_source_ends_there() -> None:
+    space: dict[str, Any] = {}
+    exec(compile("def f(x):\n    return x if x.sum() > 0 else -x\n", "typed at a prompt", "exec"), space)
+    with pytest.raises(TraceError, match="the source of f is not available") as found:
+        dy2static.to_static(space["f"])(torch.ones(2))
+    shown = traceback.extract_tb(without_entrances(found.value.__traceback__))
+    assert [frame.filename for frame in shown] == [__file__, "typed at a prompt"]
+
+
 def test_a_fault_of_ours_is_shown_whole() -> None:
     def f(x: Any) -> Any:
         return x

@@ -56,11 +56,16 @@ class Loud(Net):
     def shout(text: str) -> str:
         return text
 reveal_type(Loud.shout("a"))
+@dy2static.not_to_static
+def left(x: Tensor) -> int:
+    return 1
+reveal_type(left)
 '''
 REVEALED = [
     "tuple[torch._tensor.Tensor, int]", "torch._tensor.Tensor", "program.Net", "int", "int",
     "list[runtime.ir.program.Program]",
     "def (x: torch._tensor.Tensor, times: int) -> int", "program.Net", "def (x: Any) -> Any", "str",
+    "def (x: torch._tensor.Tensor) -> int",
 ]  # fmt: skip
 ERRORS = [
     'Argument 1 to "grow" has incompatible type "str"; expected "Tensor"',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import struct
 import textwrap
 import warnings
 from collections import deque
@@ -137,6 +138,12 @@ def test_how_long_a_deque_may_be_is_refused():
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(f)(torch.ones(2))
     assert caught.value.code == "D2S210"
+
+
+def test_a_function_that_puts_an_error_of_its_own_in_the_place_of_ours():
+    with pytest.raises(TraceError, match="was converted to a float") as caught:
+        dy2static.to_static(lambda x: struct.pack("f", x.sum().item()))(torch.ones(2))
+    assert caught.value.code == "D2S210" and isinstance(caught.value.__cause__, struct.error)
 
 
 def test_a_class_is_made_once():

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+import warnings
 from typing import Any
 
 import pytest
 import torch
 
+import dy2static
 from dy2static import to_static
+from dy2static.errors import TraceError
 
 
 class Net(torch.nn.Module):
@@ -51,3 +56,78 @@ def test_what_a_meta_tensor_holds_cannot_be_asked() -> None:
         to_static(f)(given)
     with pytest.raises(RuntimeError, match="cannot be called on meta tensors"):
         f(given)
+
+
+class Deciding(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        y = self.linear(x)
+        return y if y.sum() > 0 else -y
+
+
+@pytest.mark.slow
+def test_what_decides_on_a_tensor_is_exported_by_us() -> None:
+    net, x = Deciding(), torch.randn(4, 3)
+    with pytest.raises(Exception, match="data-dependent"):
+        torch.export.export(to_static(copy.deepcopy(net)), (x,))
+    program = dy2static.to_exported_program(net, [dy2static.InputSpec([4, 3])])
+    for given in (x, -x):
+        torch.testing.assert_close(program.module()(given), Deciding.forward(net, given))
+
+
+def test_the_profiler_sees_the_operators_of_a_program() -> None:
+    net, x = to_static(Deciding(), backend="interpreter"), torch.randn(4, 3)
+    net(x)
+    with torch.profiler.profile() as profile:
+        net(x)
+    assert {"aten::addmm", "aten::sum"} <= {event.key for event in profile.key_averages()}
+
+
+def test_a_counter_of_operations_is_refused_with_a_place() -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    net, x = to_static(Deciding()), torch.randn(4, 3)
+    with FlopCounterMode(display=False), pytest.raises(TraceError) as caught:
+        net(x)
+    assert caught.value.code == "D2S213"
+    with FlopCounterMode(display=False) as counter:
+        dy2static.enable_to_static(False)
+        try:
+            net(x)
+        finally:
+            dy2static.enable_to_static(True)
+    assert counter.get_total_flops() == 2 * 4 * 3 * 3
+
+
+@pytest.mark.parametrize("first", ["convert", "quantise"])
+def test_dynamic_quantisation_before_and_after(first: str) -> None:
+    net, x = Deciding(), torch.randn(4, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = torch.ao.quantization.quantize_dynamic(copy.deepcopy(net), {torch.nn.Linear})
+        if first == "quantise":
+            both = to_static(copy.deepcopy(plain))
+        else:
+            both = torch.ao.quantization.quantize_dynamic(to_static(copy.deepcopy(net)), {torch.nn.Linear})
+    for given in (x, -x):
+        assert torch.equal(both(given), plain(given))
+
+
+def test_threads_share_the_programs() -> None:
+    net = Deciding()
+    static, x = to_static(copy.deepcopy(net), backend="interpreter"), torch.randn(4, 3)
+    found: list[Any] = [None] * 4
+
+    def run(index: int) -> None:
+        found[index] = [static(x + index) for _ in range(5)]
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(one, net(x + index)) for index, ones in enumerate(found) for one in ones)
+    assert len(static.forward.programs) == 1

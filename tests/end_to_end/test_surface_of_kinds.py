@@ -55,7 +55,7 @@ KINDS: dict[str, Callable[[], torch.Tensor]] = {
 RANDOM = ("bernoulli", "cauchy", "dropout", "empty", "exponential", "geometric", "log_normal", "multinomial", "new",
           "normal", "rand", "resize", "uniform")  # fmt: skip
 ELSEWHERE = frozenset({
-    "apply_", "backward", "cuda", "data_ptr", "hpu", "ipu", "map2_", "map_", "module_load", "mtia", "pin_memory",
+    "backward", "cuda", "data_ptr", "hpu", "ipu", "module_load", "mtia", "pin_memory",
     "register_hook", "set_", "share_memory_", "storage", "untyped_storage", "xpu",
 })  # fmt: skip
 """Other devices, memory itself, and what ``test_tensor_surface`` asks."""

@@ -1,4 +1,5 @@
-"""``x.split(counts.tolist())`` and ``pad_sequence(parts)``, where only the run knows how many parts there are."""
+"""``x.split(counts.tolist())``, ``x.split(4)`` and ``pad_sequence(parts)``, where only the run knows how many parts
+there are."""
 
 from __future__ import annotations
 
@@ -11,20 +12,24 @@ from torch.nn.utils.rnn import pad_sequence
 from dy2static.operators.builtins import ragged_in_python
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.shared.staging import Session
+from runtime.tracer.recording import reads
 
 _SPLIT: Any = ragged_in_python.split
+_SPLIT_EVERY: Any = ragged_in_python.split_every
 _PAD: Any = ragged_in_python.pad_sequence
 
 
 def _split(names: tuple[str, ...]) -> Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]:
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(names, args)) | kwargs
-        if set(given) - set(names) or not growing.is_growing(given.get(names[1])):
+        dim, parts = given.get("dim", 0), given.get(names[1])
+        if set(given) - set(names) or not isinstance(given.get(names[0]), torch.Tensor) or type(dim) is not int:
             return NotImplemented
-        dim = given.get("dim", 0)
-        if not isinstance(given.get(names[0]), torch.Tensor) or type(dim) is not int:
-            return NotImplemented
-        return functions.call_function(session, _SPLIT, (given[names[0]], given[names[1]], dim), {})
+        if growing.is_growing(parts):
+            return functions.call_function(session, _SPLIT, (given[names[0]], parts, dim), {})
+        if type(parts) is int and parts > 0 and reads.is_open_along(session, given[names[0]], dim):
+            return functions.call_function(session, _SPLIT_EVERY, (given[names[0]], parts, dim), {})
+        return NotImplemented
 
     return handle
 

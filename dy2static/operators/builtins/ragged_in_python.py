@@ -4,6 +4,8 @@
 >>> parts = split(torch.arange(5), [2, 0, 3], 0)
 >>> [part.tolist() for part in parts], pad_sequence(parts, True, 9).tolist()
 ([[0, 1], [], [2, 3, 4]], [[0, 1, 9], [9, 9, 9], [2, 3, 4]])
+>>> [part.tolist() for part in split_every(torch.arange(5), 2, 0)]
+[[0, 1], [2, 3], [4]]
 """
 
 from __future__ import annotations
@@ -29,6 +31,20 @@ def split(x: torch.Tensor, sizes: Any, dim: int) -> tuple[torch.Tensor, ...]:
     return tuple(parts)
 
 
+def split_every(x: torch.Tensor, size: int, dim: int) -> tuple[torch.Tensor, ...]:
+    """``x.split(size, dim)``: the last part is what is left, and a tensor without elements has one part."""
+    length = x.size(dim)
+    first = size if length > size else length
+    parts = [x.split_with_sizes([0, first, length - first], dim)[1]]
+    start = first
+    while start < length:
+        rest = length - start
+        part = size if rest > size else rest
+        parts.append(x.split_with_sizes([start, part, rest - part], dim)[1])
+        start = start + part
+    return tuple(parts)
+
+
 def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0) -> torch.Tensor:
     """``torch.nn.utils.rnn.pad_sequence``, with the padding behind."""
     if len(sequences) == 0:
@@ -45,4 +61,4 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     return padded if batch_first else padded.transpose(0, 1).contiguous()
 
 
-__all__ = ["pad_sequence", "split"]
+__all__ = ["pad_sequence", "split", "split_every"]

@@ -3,6 +3,8 @@ or parts there are, or whether they raise.
 
 >>> listed(torch.tensor([[1, 2], [3, 4]]))
 [[1, 2], [3, 4]]
+>>> unbound(torch.tensor([[1, 2], [3, 4]]), 1)
+(tensor([1, 3]), tensor([2, 4]))
 """
 
 from __future__ import annotations
@@ -54,4 +56,13 @@ def squeezed(tensor: torch.Tensor, ones: list[int], others: list[int]) -> torch.
     return tensor
 
 
-__all__ = ["each", "equal_fields", "listed", "selected", "squeezed"]
+def unbound(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
+    """``x.unbind(dim)``: rows that nobody may write."""
+    length = x.size(dim)
+    rows = []
+    for index in range(length):
+        rows.append(x.split_with_sizes([index, 1, length - index - 1], dim)[1].squeeze(dim))
+    return tuple(rows)
+
+
+__all__ = ["each", "equal_fields", "listed", "selected", "squeezed", "unbound"]

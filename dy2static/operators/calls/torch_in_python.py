@@ -1,6 +1,7 @@
 """Functions of torch that a trace calls in Python where what they give, or raise, hangs on what only the run knows.
 
     x.tolist()               of an open length: a list with as many items as the run finds
+    x.unbind(0)              of an open length: a tuple with as many rows
     nonzero(x).squeeze()     of a length that may be 1: a dimension goes, or does not
     x.index_select(0, i)     under ``except IndexError``: the numbers are looked at first
 """
@@ -41,6 +42,14 @@ def _listed(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return (tensors_in_python.listed, given[:1]) if is_open else None
 
 
+def _unbound(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """``tensor.unbind(dim)``."""
+    dims = (*given[1:], *kwargs.values()) or (0,)
+    if len(dims) > 1 or kwargs.keys() - {"dim"} or not reads.is_open_along(session, given[0], dims[0]):
+        return None
+    return tensors_in_python.unbound, (given[0], dims[0])
+
+
 def _squeezed(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
     """``tensor.squeeze(dims)``."""
     dims = given[1:] or tuple(kwargs.values())
@@ -75,7 +84,7 @@ def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor
 
 
 _RULES: dict[str, Callable[[Session, tuple[Any, ...], dict[str, Any]], InPython | None]] = {
-    "tolist": _listed, "squeeze": _squeezed, "index_select": _selected,
+    "tolist": _listed, "unbind": _unbound, "squeeze": _squeezed, "index_select": _selected,
 }  # fmt: skip
 
 __all__ = ["in_python"]

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import torch
+
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
 from dy2static.operators.calls.sequences import StagedSequence
@@ -30,6 +32,7 @@ from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt
+from runtime.tracer.recording import reads
 from runtime.tracer.values import array, containers
 from runtime.tracer.values.containers import one_list, opened
 
@@ -42,7 +45,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
     """
     session = active()
     if session is not None:
-        value = opened(value)
+        value = _rows(session, opened(value))
         if isinstance(value, StagedSequence):
             value = as_list(session, value)
         if growing.is_growing(value):
@@ -79,6 +82,12 @@ def taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
     if len(items) > before:
         raise ValueError(_too_many(current(), before, len(items)))
     return tuple(items)
+
+
+def _rows(session: Session, value: Any) -> Any:
+    """The rows of a tensor of which only the run knows how many it has; any other value itself."""
+    is_open = isinstance(value, torch.Tensor) and reads.is_open_along(session, value, 0)
+    return call(torch.unbind, value) if is_open else value
 
 
 def _grown(session: Session, items: list[Any], before: int, after: int | None) -> tuple[Any, ...]:
@@ -152,7 +161,7 @@ def star_of_tuple(value: Any) -> Any:
     if session is None:
         return value
     _require_items(value)
-    value = generator_uses.listed(session, opened(value))
+    value = _rows(session, generator_uses.listed(session, opened(value)))
     if _has_own_items(session, value):
         value = call(list, value)
     if isinstance(value, StagedSequence):
@@ -216,7 +225,7 @@ def star_of_list(value: Any) -> Any:
     if session is None:
         return value
     _require_items(value)
-    value = generator_uses.listed(session, opened(value))
+    value = _rows(session, generator_uses.listed(session, opened(value)))
     if _has_own_items(session, value):
         return call(list, value)
     if not differ_in_length(value):

@@ -22,6 +22,7 @@ from typing import Any
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.iterators_apart import for_option, taken_by_option
 from dy2static.operators.shared import asked_methods
+from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
 from runtime.tracer.ambient.theirs import theirs
@@ -93,6 +94,7 @@ def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S210: it took a value that only the run knows for something else.
     """
+    before = session.exceptions.last_error
     try:
         return f(*args, **kwargs)
     except (TypeError, ValueError, AttributeError) as error:
@@ -100,6 +102,11 @@ def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if not any_staged([owner if isinstance(owner, (list, tuple, dict)) else None, args, kwargs]):
             raise
         raise refusal(session, f) from error
+    except Exception as error:
+        said = session.exceptions.last_error
+        if isinstance(error, OURS) or said is None or said is before:
+            raise
+        raise said from error  # the function has put an error of its own in the place of ours: struct.pack
 
 
 def refusal(session: Session, f: Any) -> Exception:

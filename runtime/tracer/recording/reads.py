@@ -66,6 +66,17 @@ def has_open_length(session: Session, tensor: torch.Tensor) -> bool:
     return fake.layout is torch.strided and not all(type(size) is int for size in fake.shape)
 
 
+def is_open_along(session: Session, tensor: torch.Tensor, dim: Any) -> bool:
+    """Whether only the run knows how long a tensor is in a dimension."""
+    if type(dim) is not int or not session.knows(tensor):
+        return False
+    fake = session.fake(tensor)
+    if fake.layout is not torch.strided or not -fake.dim() <= dim < fake.dim():
+        return False
+    size: Any = fake.shape[dim]
+    return type(size) is not int and not size.node.expr.is_number
+
+
 def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)

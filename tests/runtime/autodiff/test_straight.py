@@ -1,4 +1,4 @@
-"""Who gives the gradient of a Program without branches and loops: torch's autograd where it is faster, as in eager."""
+"""Who gives the gradient of a Program without loops: torch's autograd where it is faster, as in eager."""
 
 from __future__ import annotations
 
@@ -27,6 +27,28 @@ def product(x: Any, w: Any) -> Any:
 def with_a_branch(x: Any, w: Any) -> Any:
     y = x @ w
     return y.sum() if y.mean() > 0 else -y.sum()
+
+
+def with_branches_in_branches(x: Any, w: Any) -> Any:
+    y = x @ w
+    if y.mean() > 100:
+        return y.sum()
+    index = (y.sum() > 0).long()
+    return (y * 2).sum() if y.min() > 50 else [y, -y][int(index)].sum() * 3
+
+
+def with_a_loop_in_a_branch(x: Any, w: Any) -> Any:
+    if x.norm() < 10:
+        while x.norm() < 10:
+            x = x + x @ w
+    return x.sum()
+
+
+def with_a_write_in_a_branch(x: Any, w: Any) -> Any:
+    y = x @ w
+    if y.mean() < 100:
+        y.mul_(2)
+    return y.sum()
 
 
 def with_a_loop(x: Any, w: Any) -> Any:
@@ -71,9 +93,23 @@ def test_each_call_chooses_anew() -> None:
     assert [name == "ProgramNodeBackward" for name in names] == [False, False, True, True, False, True, False]
 
 
-@pytest.mark.parametrize("function", [with_a_branch, with_a_loop, with_a_write, of_an_argument],
-                         ids=lambda one: one.__name__)  # fmt: skip
-def test_branches_loops_and_writes_have_backward_programs(function: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("function", [with_a_branch, with_branches_in_branches], ids=lambda one: one.__name__)
+def test_a_branch_is_one_straight_line_or_the_other(function: Callable[..., Any]) -> None:
+    static = to_static(function, backend="interpreter")
+    for scale in (1.0, -1.0):
+        (x, w), (other, v) = tensors(), tensors()
+        found, expected = static(x * scale, w), function(other * scale, v)
+        assert type(found.grad_fn) is type(expected.grad_fn)
+        found.backward()
+        expected.backward()
+        assert torch.equal(x.grad, other.grad) and torch.equal(w.grad, v.grad)  # type: ignore[arg-type]
+    large, (_, w) = tensors(20_000)[0], tensors()
+    assert type(static(large, w).grad_fn).__name__ == "ProgramNodeBackward"
+
+
+@pytest.mark.parametrize("function", [with_a_loop, with_a_write, of_an_argument, with_a_loop_in_a_branch,
+                                      with_a_write_in_a_branch], ids=lambda one: one.__name__)  # fmt: skip
+def test_loops_and_writes_have_backward_programs(function: Callable[..., Any]) -> None:
     found = to_static(function, backend="interpreter")(*tensors())
     assert type(found.grad_fn).__name__ == "ProgramNodeBackward"
 

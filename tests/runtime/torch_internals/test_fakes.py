@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
@@ -78,3 +80,13 @@ def test_what_was_asked_meanwhile_is_forgotten(name):
     assert not guard_or_false(QUESTIONS[name](u, v))
     with pytest.raises(torch_internals.shape_errors()):
         bool(QUESTIONS[name](u, v))
+
+
+def test_the_collector_is_as_it_was():
+    for enabled in (False, True):
+        (gc.enable if enabled else gc.disable)()
+        try:
+            torch_internals.make_fake_mode()
+            assert gc.isenabled() is enabled
+        finally:
+            gc.enable()

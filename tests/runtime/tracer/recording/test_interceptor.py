@@ -17,6 +17,9 @@ Tensor = torch.Tensor
 
 REFUSED: dict[str, Callable[[Tensor], Any]] = {
     "data_ptr": lambda x: x.data_ptr(),
+    "apply_": lambda x: x.detach().apply_(abs),
+    "map_": lambda x: x.detach().map_(x, max),
+    "map2_": lambda x: x.detach().map2_(x, x, max),
     "is_set_to": lambda x: x.is_set_to(x),
     "untyped_storage": lambda x: x.untyped_storage(),
     "storage": lambda x: x.storage(),
@@ -35,7 +38,7 @@ REFUSED: dict[str, Callable[[Tensor], Any]] = {
 def test_what_would_freeze_data_is_refused(name: str, given: Any, made: Any, recorded: Any, refused: Any) -> None:
     with refused("D2S213", f'"{name}": lambda', said=f".{name}() "):
         made(REFUSED[name], given("x", 3, requires_grad=True))
-    assert recorded() == []
+    assert set(recorded()) <= {"aten.detach.default"}
 
 
 def test_a_deep_copy_is_advised_against(given: Any, made: Any) -> None:
