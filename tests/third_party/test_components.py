@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,18 @@ def test_refused_with_a_place(name: str) -> None:
             for call in component.calls:
                 static(*call)
     assert " at " in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name, one in COMPONENTS.items() if one.refused])
+def test_what_is_refused_whole_runs_in_pieces(name: str) -> None:
+    component = COMPONENTS[name]
+    pytest.importorskip(component.package, reason=HINT)
+    terms = {"tolerance": component.tolerance, "gradient_tolerance": 1e-4, "largest": True}
+    if component.modes:
+        eager = _in_mode(component, component.modes[0])
+        static = dy2static.to_static(copy.deepcopy(eager), full_graph=False)
+        oracle.hold_modules(static, eager, component.calls, "program", **terms)
+    else:
+        function = component.make()
+        static = dy2static.to_static(function, full_graph=False)
+        oracle.check(function, *component.calls, static=static, paths=("program",), **terms)
