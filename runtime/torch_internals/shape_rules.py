@@ -32,6 +32,8 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return _combinations(fake_mode, *args, **kwargs)
     if func is torch.ops.aten.dropout.default and len(args) == 3 and _keeps(*args[1:]):
         return args[0]
+    if func is torch.ops.aten.linalg_lstsq.default:
+        return _least_squares(fake_mode, *args, **kwargs)
     if func._schema.name == "aten::ctc_loss":
         return _ctc_loss(fake_mode, *args, **kwargs)
     if func is torch.ops.aten._transformer_encoder_layer_fwd.default and not args[0].is_nested:
@@ -110,6 +112,40 @@ def _ctc_loss(
     sizes = (log_probs.shape[1],) if reduction == 0 and log_probs.dim() == 3 else ()
     with fake_only(fake_mode):
         return torch.empty(sizes, dtype=log_probs.dtype, device=log_probs.device)
+
+
+def _least_squares(
+    fake_mode: FakeTensorMode, matrix: Any, right: Any, rcond: Any = None, *, driver: Any = None
+) -> Any:
+    """``linalg_lstsq``: of its results only the residuals may have a size that depends on data, with some drivers."""
+    driver = driver or ("gels" if matrix.is_cuda else "gelsy")
+    if matrix.dim() < 2 or matrix.dtype != right.dtype or driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        return None
+    *batch, rows, columns = matrix.shape
+    vector = right.dim() == matrix.dim() - 1
+    if right.dim() != matrix.dim() - vector or any(
+        type(one) is not int or one == 0 or one != other for one, other in zip((*batch, rows), right.shape)
+    ):
+        return None  # broadcast, wrong, or not known
+    if driver != "gelsy" and not (type(columns) is int and (rows <= columns or driver == "gels")):
+        return None
+    many = [] if vector else [right.shape[-1]]
+    long = torch.sym_max(rows, columns)
+    strides, stride = [1, long][: 1 + len(many)], long
+    for one in many:
+        stride = stride * one
+    for size in reversed(batch):
+        strides, stride = [stride, *strides], stride * size
+    residuals = [*batch, *(many or [1])] if driver == "gels" and rows > columns else [0]
+    values = [*batch, torch.sym_min(rows, columns)] if driver in ("gelsd", "gelss") else [0]
+    real = matrix.real.dtype if matrix.is_complex() else matrix.dtype
+    with fake_only(fake_mode):
+        return (
+            torch.empty_strided([*batch, columns, *many], strides, dtype=matrix.dtype, device=matrix.device),
+            torch.empty(residuals, dtype=real, device=matrix.device),
+            torch.empty([0] if driver == "gels" else batch, dtype=torch.int64, device=matrix.device),
+            torch.empty(values, dtype=real, device=matrix.device),
+        )
 
 
 def _combinations(fake_mode: FakeTensorMode, tensor: Any, r: Any = 2, with_replacement: bool = False) -> Any:

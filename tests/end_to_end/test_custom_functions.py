@@ -588,3 +588,56 @@ def test_numbers_kept_beside_a_gradient_asked_for_inside(read):
 
     given = [[torch.tensor([1.0, 2.0]) * sign, torch.tensor([0.5, 3.0]) * sign] for sign in (1, -1)]
     check(f, *given, *[[one.clone().requires_grad_() for one in call] for call in given])
+
+
+class Keeping(Function):
+    """Keeps one of its tensors, saved or only held, and asks in backward whether it needs a gradient."""
+
+    @staticmethod
+    def forward(ctx, x, other, which, saved):
+        result, hidden, inside = x * 2 + other, x * 3, x + 1
+        ctx.mark_non_differentiable(hidden)
+        kept = {"argument": x, "no gradient": other, "result": result, "hidden": hidden, "inside": inside}[which]
+        ctx.saved = saved
+        if saved:
+            ctx.save_for_backward(kept)
+        else:
+            ctx.kept = kept
+        return result, hidden
+
+    @staticmethod
+    def backward(ctx, g, _):
+        kept = ctx.saved_tensors[0] if ctx.saved else ctx.kept
+        return g * (2.0 if kept.requires_grad else 3.0), g, None, None
+
+
+@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize("which", ["argument", "no gradient", "result", "hidden", "inside"])
+def test_what_a_function_keeps_needs_a_gradient_in_backward_as_in_eager(which, saved):
+    def f(x, other):
+        result, hidden = Keeping.apply(x, other, which, saved)
+        return result * hidden
+
+    check(f, *[(call[0], torch.tensor([1.0, 0.5, 2.0])) for call in CALLS])
+
+
+class ThroughItsResult(Function):
+    """An implicit function's backward: it differentiates an equation at the result that it kept."""
+
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result, x)
+        return result
+
+    @staticmethod
+    def backward(ctx, g):
+        result, x = ctx.saved_tensors
+        with torch.enable_grad():
+            residual = (result.log() - x.detach()).sum()
+        (slope,) = torch.autograd.grad(residual, result)
+        return g / slope
+
+
+def test_a_backward_differentiates_at_the_result():
+    check(lambda x: ThroughItsResult.apply(x if x.sum() > 0 else x * 2), *CALLS, tolerance=1e-6)

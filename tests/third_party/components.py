@@ -34,6 +34,8 @@ class Component:
     """The code of the located error, for code that cannot be converted yet."""
     why: str = ""
     """Why it is refused."""
+    loop: str = ""
+    """Why a loop in it depends on data."""
 
 
 COMPONENTS: dict[str, Component] = {}

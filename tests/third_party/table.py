@@ -15,8 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from components import COMPONENTS, Component
 from libraries import DISTRIBUTIONS, LIBRARIES, Library
+from loops import LOOPS
 from models import FLOAT32, KINDS, LENGTHS, MODELS, REFUSED
 
+COMPONENTS = {**COMPONENTS, **LOOPS}
+PIECES: dict[str, Library | Component] = {**LIBRARIES, **COMPONENTS}
 PAGE = Path(__file__).parents[2] / "docs" / "third_party.md"
 
 _HEAD = """# Code that was not written for dy2static
@@ -42,7 +45,8 @@ chosen: the grouped matrix product that transformers takes otherwise has no shap
 torch 2.13.
 """
 
-_LIBRARIES = """Results and gradients are held against eager on inputs that take different paths.
+_LIBRARIES = """{pieces} pieces of {libraries} libraries. Results and gradients are held against eager on inputs that
+take different paths; most are called with three sizes.
 """
 
 _TAIL = """## In other tools' hands
@@ -55,10 +59,10 @@ _TAIL = """## In other tools' hands
 def page(versions: str) -> str:
     """The text of the page; ``versions``: of the libraries that were used."""
     parts = [_HEAD, f"{_VERSIONS}{versions}.\n", _MODELS, _models(), _EXPERTS, _files()]
-    loops = {name: one for name, one in LIBRARIES.items() if one.loop and not one.refused}
+    loops = {name: one for name, one in PIECES.items() if one.loop and not one.refused}
     others = {name: one for name, one in LIBRARIES.items() if not one.loop and not one.refused}
     refused = {name: one for name, one in LIBRARIES.items() if one.refused}
-    parts += ["## Loops that depend on data\n", _LIBRARIES, _rows("why its loop depends on data", loops, "loop")]
+    parts += ["## Loops that depend on data\n", _loops(loops)]
     parts += ["## Branches, routing and sizes that depend on data\n", _rows("what is converted", others, "what")]
     parts += [_components()]
     parts += ["## Refused, with a located error\n", _rows("why", refused, "why", code=True), _SLOW]
@@ -95,6 +99,20 @@ def _filled(text: str) -> str:
     return "\n\n".join(map(fill, paragraphs)) + "\n"
 
 
+def _loops(loops: dict[str, Library | Component]) -> str:
+    """A row for the pieces of a library that loop for one reason."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for name, one in loops.items():
+        library = one.distribution if isinstance(one, Component) else DISTRIBUTIONS[one.package]
+        rows.setdefault((library, one.loop), []).append(_short(name, library))
+    libraries = len({library for library, _ in rows})
+    lines = [_filled(_LIBRARIES.format(pieces=len(loops), libraries=libraries))]
+    lines += ["| library | code | why its loop depends on data |", "| --- | --- | --- |"]
+    ordered = sorted(rows.items(), key=lambda row: row[0][0].lower())
+    lines += [f"| {library} | {', '.join(names)} | {why} |" for (library, why), names in ordered]
+    return "\n".join([*lines, ""])
+
+
 _COMPONENTS = """## Layers, losses, metrics, flows, optimizers
 
 {pieces} more pieces of {libraries} libraries, each called with three sizes, modules in training and in evaluation
@@ -103,7 +121,7 @@ _COMPONENTS = """## Layers, losses, metrics, flows, optimizers
 
 
 def _components() -> str:
-    taken = {name: one for name, one in COMPONENTS.items() if not one.refused}
+    taken = {name: one for name, one in COMPONENTS.items() if not one.refused and not one.loop}
     by_library: dict[str, list[str]] = {}
     for name, one in taken.items():
         by_library.setdefault(one.distribution, []).append(_short(name, one.distribution))

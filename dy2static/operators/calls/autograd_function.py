@@ -152,7 +152,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
                     outputs[position] = torch.ops.aten.alias.default(output)
         hidden = [any(output is one for one in context._not_differentiable) for output in tensors]
         tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
-        saved = _Saved(session, context)
+        saved = _Saved(session, context, [one for one, no_gradient in zip(tensors, hidden) if not no_gradient])
         scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
         types_ = [session.type_of(session.fake(output)) for output in tensors]
     attrs: dict[str, Any] = {"n_outputs": len(tensors)}
@@ -303,8 +303,10 @@ def _result(
 class _Saved:
     """What forward hands to backward: tensors it saved or put on ``ctx``, and staged numbers."""
 
-    def __init__(self, session: Session, context: Context) -> None:
+    def __init__(self, session: Session, context: Context, differentiable: list[torch.Tensor]) -> None:
+        """``differentiable``: the results that get a gradient."""
         self.session = session
+        self.differentiable = differentiable
         self.values: dict[str, Any] = {
             name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
         }
@@ -331,6 +333,9 @@ class _Saved:
         lifted = flattening.lift(self.session, self.structure, variables, structure.PLAIN)
         vars(made).update(lifted)
         self.pairs = tensor_pairs(self.values, lifted, self.structure)
+        for value, inside in self.pairs:  # where backward runs, the function's results need gradients
+            if any(value is one for one in self.differentiable) and (inside.is_floating_point() or inside.is_complex()):
+                self.session.info(inside).requires_grad = True
         return made
 
     def written(self, path: Path, known: Collection[Storage]) -> Iterator[Variable]:

@@ -267,6 +267,29 @@ def _rest_rolled(session: Session, iterable: Any, gradients: int, test: Callable
     return _rolled_from(session, iterable, 1, test, body, names, rest(options, 1))
 
 
+LARGE = 200
+"""So many Operators or more, in all iterations of a range that a tensor may end, are tried as a staged loop."""
+
+_WORTH = 8
+"""Fewer iterations are not tried: a staged loop's body is traced several times."""
+
+
+def _large_rolled(session: Session, iterable: Any, done: int, recorded: int, test: Callable[[], Any] | None,
+                  body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> bool:
+    """After the first iteration that a tensor might have skipped: try the rest of a range as a staged loop, if large.
+
+    ``recorded``: how many Operators the Block being recorded held before that iteration. In loops inside of one
+    another the iterations multiply: two of fifty each, with twenty Operators, record 50,000.
+    """
+    if type(iterable) is not range or (options or {}).get("unroll") or len(iterable) - done < _WORTH:
+        return False
+    new = session.scope.block.ops[recorded:]
+    size = len(new) + sum(1 for op in new for block in op.blocks for _ in block.walk())
+    if size * (len(iterable) - done) < LARGE:
+        return False
+    return _rolled_from(session, iterable, done, test, body, names, rest(options, done))
+
+
 def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
              names: Names, alone: bool, options: LoopOptions | None = None) -> None:
     """``for`` over a Python iterator, item by item."""
@@ -308,7 +331,10 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
                 count(options, number)
                 body(item)
 
+            recorded = len(session.scope.block.ops)
             tracer_cond.cond(session, going, step, lambda: None, names)
+            if taken == 1 and _large_rolled(session, iterable, done, recorded, test, body, names, options):
+                return
         else:
             count(options, done - 1)
             body(value)

@@ -15,6 +15,7 @@ import dy2static
 import runtime
 from dy2static import InputSpec
 from runtime import torch_internals
+from runtime.errors import TraceError
 from tests.oracle import check, same
 
 
@@ -164,3 +165,33 @@ def test_padding_leaves_sizes_open(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("pad", [(1,), (1, 1, 1, 1, 1, 1)])
 def test_padding_that_does_not_fit_raises(pad: tuple[int, ...]) -> None:
     check(lambda x: nn.functional.pad(x, pad), (torch.ones(2, 3),), (torch.ones(3, 4),), paths=("program",))
+
+
+def least_squares(driver: str | None) -> Callable[..., Any]:
+    def function(a: torch.Tensor, b: torch.Tensor) -> Any:
+        found = torch.linalg.lstsq(a, b, driver=driver)
+        return found, found.solution.stride(), found.solution * 2, found.rank
+
+    return function
+
+
+SYSTEMS = {
+    "tall": ((4, 3), (4, 2)), "square": ((3, 3), (3, 2)), "wide": ((3, 4), (3, 2)), "vector": ((4, 3), (4,)),
+    "batch": ((2, 4, 3), (2, 4, 2)), "batch of vectors": ((2, 3, 3), (2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("driver", [None, "gels"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_least_squares(name: str, driver: str | None) -> None:
+    """Only the residuals of some drivers have a size that depends on data."""
+    generator = torch.Generator().manual_seed(0)
+    given = [torch.randn(size, generator=generator, dtype=torch.float64) for size in SYSTEMS[name]]
+    check(least_squares(driver), [one.requires_grad_() for one in given], paths=("program",), tolerance=1e-9)
+
+
+def test_least_squares_whose_residuals_depend_on_the_rank() -> None:
+    static = dy2static.to_static(least_squares("gelsd"))
+    check(least_squares("gelsd"), (torch.eye(3), torch.ones(3, 2)), static=static, paths=("program",), tolerance=1e-6)
+    with pytest.raises(TraceError, match="D2S235"):
+        static(torch.ones(4, 3), torch.ones(4, 2))
