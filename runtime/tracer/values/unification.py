@@ -189,7 +189,7 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
     kinds = [_number_kind(s) for s in (a, b)]
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return Number(kinds[0])
-    if _is_text(a) and _is_text(b) and (isinstance(a, Number) or isinstance(b, Number)):
+    if _is_text(a) and _is_text(b) and (_is_staged_text(a) or _is_staged_text(b)):
         return Number("str")
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _unify_tensors(a, b)
@@ -339,7 +339,12 @@ def _number_kind(s: Structure) -> str | None:
 
 def _is_text(s: Structure) -> bool:
     """Whether a structure carries a string, a known one or one that is computed while the Program runs."""
-    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and type(s.value) is str
+    return _is_staged_text(s) or isinstance(s, Known) and type(s.value) is str
+
+
+def _is_staged_text(s: Structure) -> bool:
+    """Whether it is one that is computed then: in a list's content it stands as itself."""
+    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and isinstance(s.value, scalars.StagedStr)
 
 
 def _few(session: Session, options: list[Structure]) -> list[Structure]:
