@@ -34,6 +34,7 @@ OBJECT, SLOTTED, LAYER = Base(), Slotted(), torch.nn.Linear(2, 2)
 ITEMS, TABLE, NAMES, LAST = [1, 2], {"a": 1}, {"a"}, collections.deque([1])
 VARIABLE: contextvars.ContextVar[Any] = contextvars.ContextVar("VARIABLE")
 NUMBER: Any = 1
+ONE = (1,)
 
 
 def begin() -> None:
@@ -90,6 +91,36 @@ def an_attribute_by_name(x: torch.Tensor) -> torch.Tensor:
 
 def an_attribute_in_its_dict(x: torch.Tensor) -> torch.Tensor:
     vars(OBJECT)["a"] = 1
+    return x * 2
+
+
+def an_attribute_by_update(x: torch.Tensor) -> torch.Tensor:
+    vars(OBJECT).update(a=1)
+    return x * 2
+
+
+def an_attribute_by_default(x: torch.Tensor) -> torch.Tensor:
+    OBJECT.__dict__.setdefault("a", 1)
+    return x * 2
+
+
+def a_global_in_its_dict(x: torch.Tensor) -> torch.Tensor:
+    globals()["NUMBER"] = ONE[0]
+    return x * 2
+
+
+def a_global_by_update(x: torch.Tensor) -> torch.Tensor:
+    globals().update(NUMBER=ONE[0])
+    return x * 2
+
+
+def an_attribute_in_its_dict_of_another(x: torch.Tensor) -> torch.Tensor:
+    vars(OBJECT)["items"] = LIST
+    return x * 2
+
+
+def items_of_a_key(x: torch.Tensor) -> torch.Tensor:
+    TABLE.update(a=1)
     return x * 2
 
 
@@ -201,7 +232,9 @@ def put_back(x: torch.Tensor) -> torch.Tensor:
 
 
 FUNCTIONS: list[Callable[..., Any]] = [
-    an_attribute, an_attribute_by_name, an_attribute_in_its_dict, an_attribute_that_is_deleted, a_tensor, an_object,
+    an_attribute, an_attribute_by_name, an_attribute_in_its_dict, an_attribute_by_update,
+    an_attribute_by_default, a_global_in_its_dict, a_global_by_update, an_attribute_in_its_dict_of_another,
+    items_of_a_key, an_attribute_that_is_deleted, a_tensor, an_object,
     a_slot, of_a_class, a_global, a_mode, a_mode_around_a_call, items, sorted_items, a_key, a_key_that_is_there, keys,
     a_member, in_a_deque, a_context_variable, on_a_path, on_both_paths, put_back,
 ]  # fmt: skip

@@ -84,7 +84,7 @@ class HostRandom(Beside):
     tail = "    return p * 1, q, r, n, u, w, log, items, ts, table, box.last\n"
     names = ("p", "q", "r")
     stays = True
-    refusals = frozenset({"D2S214", "D2S264", "D2S265", "D2S277", "D2S213", "D2S216"})
+    refusals = frozenset({"D2S214", "D2S228", "D2S229", "D2S264", "D2S265", "D2S277", "D2S213", "D2S216"})
     pythons: tuple[str, ...] = _PYTHONS
     """What there is with the methods of ``random.Random``."""
 
@@ -120,6 +120,13 @@ class HostRandom(Beside):
     def number(self) -> str:
         """A number, drawn or not."""
         rng, one, n = self.rng, self.python(), self.numpy()
+        if rng.random() < 0.06 and not self.inside:
+            return str(rng.choice((
+                "random.Random(3).random()", "np.random.default_rng(k).random()",
+                "np.random.RandomState(k + 1).rand()",
+                "random.Random(f'{k}').randint(0, 9)",
+                "float(np.random.default_rng(np.random.SeedSequence(5)).normal())",
+            )))  # fmt: skip
         return str(rng.choice((
             "u", "n", "0.5", "2", "uniform(0, 1)", f"{one}.random()", f"{one}.random()", f"{one}.uniform(-1, 1)",
             f"{one}.uniform(-1, u)", f"{one}.gauss(0, 1)", f"{one}.randint(1, 3)", f"{one}.randrange(4)",
@@ -143,9 +150,7 @@ class HostRandom(Beside):
             f"table[{one}.choice(['a', 'b'])]", f"sum({one}.random() for _ in range(2))", "box.last", "BOX.last",
             f"max({one}.random(), u)", "float(time.time() > 0)",
             "(lambda t: time.perf_counter() >= t)(time.perf_counter())",
-            "random.Random(3).random()", "np.random.default_rng(k).random()", "random.Random(f'{k}').randint(0, 9)",
-            "np.random.RandomState(k + 1).rand()", "float(np.random.default_rng(np.random.SeedSequence(5)).normal())",
-            f"int({one}.random() < 0.5)", f"round({one}.random(), 3)", f"{one}.random() * {one}.random()",
+                        f"int({one}.random() < 0.5)", f"round({one}.random(), 3)", f"{one}.random() * {one}.random()",
             f"picked(items, {one})", "picked([1, u])", f"int({one}.random() * 4)", f"-{one}.random()",
         )))  # fmt: skip
 
@@ -209,18 +214,16 @@ class HostRandom(Beside):
         python = "random" if p == "random" else p
         seeds = [f"{python}.seed({rng.choice(('3', 'k', 'n', '7'))})", "random.seed(k)", "np.random.seed(k + 1)",
                  "torch.manual_seed(3)",
-                 "torch.manual_seed(k)", "np.random.seed(3)", "STATE.seed(1)", "BOX.rng = random.Random(k)",
-                 f"rng = random.Random({rng.choice(('3', 'k'))})\n{one} = flip({one}, rng) * rng.random()\n"
-                 f"log.append(rng.randint(1, 9))",
-                 f"rng = np.random.default_rng({rng.choice(('3', 'k'))})\n{one} = {one} * rng.random()\n"
-                 f"log.append(rng.normal())",
-                 f"rng = np.random.RandomState(3)\n{one} = {one} + torch.from_numpy(rng.rand(len(x))).float()",
-                 f"rng = np.random.default_rng(np.random.SeedSequence([k, 3]))\n{one} = {one} * rng.uniform(0, 1)",
-                 f"gen = torch.Generator().manual_seed({rng.choice(('3', 'k'))})\n"
-                 f"{one} = {one} + torch.rand(len(x), generator=gen)",
-                 f"with torch.random.fork_rng(devices=[]):\n    torch.manual_seed(3)\n"
-                 f"    {one} = {one} + torch.rand(len(x))",
+                 "torch.manual_seed(k)", "np.random.seed(3)", "STATE.seed(1)",
                  "random.seed('text')", "random.seed()\nrandom.seed(4)"]  # fmt: skip
+        made = (f"rng = random.Random({rng.choice(('3', 'k'))})\n{one} = flip({one}, rng) * rng.random()\n"
+                f"log.append(rng.randint(1, 9))",
+                f"rng = np.random.default_rng({rng.choice(('3', 'k'))})\n{one} = {one} * rng.random()\n"
+                f"log.append(rng.normal())",
+                f"rng = np.random.RandomState(3)\n{one} = {one} + torch.from_numpy(rng.rand(len(x))).float()",
+                f"rng = np.random.default_rng(np.random.SeedSequence([k, 3]))\n{one} = {one} * rng.uniform(0, 1)",
+                f"gen = torch.Generator().manual_seed({rng.choice(('3', 'k'))})\n"
+                f"{one} = {one} + torch.rand(len(x), generator=gen)")  # fmt: skip
         lists = (f"{python}.shuffle(items)", f"{python}.shuffle(ts)", f"items = {python}.sample(items, 3)",
                  f"ts = {python}.sample(ts, 3)", f"items.append({self.number()})", f"ts = mixed(ts, {python})",
                  f"order = list(range(3))\n{python}.shuffle(order)\nts = [ts[i] for i in order]",
@@ -240,8 +243,7 @@ class HostRandom(Beside):
                  f"while True:\n    u = {p}.random()\n    if u < 0.6:\n        break\n    {one} = {one} + u",
                  f"for t in ts:\n    if {p}.random() < 0.5:\n        {one} = {one} + t",
                  f"log.append([{p}.random() for _ in range(2)])",
-                 f"log.append([t for t in ts if {p}.random() < 0.5])",
-                 f"try:\n    n = {p}.randint(2, n)\nexcept ValueError:\n    n = 0")  # fmt: skip
+                 f"log.append([t for t in ts if {p}.random() < 0.5])")  # fmt: skip
         notes = (f"log.append({self.number()})", f"log.append({self.truth()})", f"box.last = {self.number()}",
                  f"BOX.last = {p}.random()",
                  f"log.append({p}.choice(['left', 'right']))", f"log.append(({p}.random(), {n}.normal()))",
@@ -252,6 +254,9 @@ class HostRandom(Beside):
                  f"log.append(list({n}.choice(3, 2, replace=False)))",
                  "NOISE.draws = 0", "log.append(int(os.environ['DRAWS']))")  # fmt: skip
         rare = ("state = random.getstate()\nlog.append(random.random())\nrandom.setstate(state)",
+                f"with torch.random.fork_rng(devices=[]):\n    torch.manual_seed(3)\n"
+                f"    {one} = {one} + torch.rand(len(x))",
+                f"try:\n    n = {p}.randint(2, n)\nexcept ValueError:\n    n = 0", "BOX.rng = random.Random(k)",
                 "with put_back():\n    u = random.random()",
                 "os.environ['DRAWS'] = '4'",
                 "state = torch.get_rng_state()\nr = r + torch.rand(len(x))\ntorch.set_rng_state(state)",
@@ -266,4 +271,6 @@ class HostRandom(Beside):
                 "copy = random.Random()\ncopy.setstate(OWN.getstate())\nlog.append(copy.random())")  # fmt: skip
         if self.free:
             seeds += rare
+        if self.free or not self.inside:  # one that a loop makes is another one each time
+            seeds += made
         return str(rng.choice(rng.choices((names, seeds, lists, loops, notes), (6, 2, 3, 2, 2))[0]))
