@@ -148,14 +148,17 @@ _TYPES = ("torch.Tensor", "int", "float", "(int, float)", "list", "tuple", "dict
 
 
 class Looking(Beside):
-    """Tensors, a number and objects, and questions about all of them."""
+    """Tensors, a number and objects, and questions about all of them.
+
+    No path takes an attribute away and sets it again: in which order an object has its attributes is not joined.
+    """
 
     head = _HEAD
     tail = "    return p * 1, q, r, n, v, log, items, table, own\n"
     names = ("p", "q", "r")
     stays = True
-    refusals = frozenset({"D2S213", "D2S214", "D2S243", "D2S245", "D2S260", "D2S262", "D2S263", "D2S264", "D2S265",
-                          "D2S210"})
+    refusals = frozenset({"D2S210", "D2S213", "D2S214", "D2S243", "D2S245", "D2S260", "D2S262", "D2S263", "D2S264",
+                          "D2S265", "D2S277"})
 
     def thing(self) -> str:
         """Something that is asked about."""
@@ -190,7 +193,7 @@ class Looking(Beside):
             f"{t}.device.type == 'cpu'",
             f"{t}.dim() == 1", f"{t}.is_floating_point()", f"len({t}.shape) == 1", f"{t}.shape[0] > 3",
             f"{t}.numel() == len(x)",
-            f"id({t}) == id({self.name()})", f"issubclass(type({one}), {rng.choice(_TYPES)})", f"{t}.grad is None",
+f"issubclass(type({one}), {rng.choice(_TYPES)})", f"{t}.grad is None",
             f"{one} is None",
             f"hasattr({t}, 'tag')", f"isinstance({t}, (torch.Tensor, list))", "'p' in locals()",
             "'nothing' in locals()",
@@ -309,7 +312,8 @@ class Looking(Beside):
             f"own = dataclasses.replace(RECORD, a={v})\nlog.append(own.a)\nown = Base()", f"items.append({v})",
             f"items[0] = {t}", f"table['b'] = {t}",
             f"pair = pair._replace(b={v})", f"v = {v}", f"n = n + int({self.truth()})", f"{t}.mul_(0.5)",
-            "del own.a\nlog.append(hasattr(own, 'a'))\nown.a = 1.0", f"n = {v}\nn = int(n)",
+            "own.a = 1.0" if self.inside else "del own.a\nlog.append(hasattr(own, 'a'))\nown.a = 1.0",
+            f"n = {v}\nn = int(n)",
             f"for name in sorted(vars({o})):\n    log.append(name)",
             "for name, i in vars(own).items():\n    log.append((name, type(i).__name__))",
             f"for name in ('a', 'b'):\n    setattr(own, name, {t})\nown.a = 2.0",
