@@ -74,6 +74,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     owner = unasked(f, "__self__")
     if isinstance(owner, numpy.ndarray) and f.__name__ == "fill" and isinstance((*args, None)[0], (Staged, NumpyArray)):
         return traced(session, operator.setitem, (owner, ..., *args), {})
+    if isinstance(owner, torch.Tensor) and unasked(f, "__func__") is torch.Tensor.__array__:
+        return _made(session, "asarray", (owner, *args), kwargs)
     given = [*args, *kwargs.values()]
     name = _FUNCTIONS.get(id(f))
     if name is not None or id(f) in _MAKING:

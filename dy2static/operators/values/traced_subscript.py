@@ -327,6 +327,9 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
                             code="D2S213", hint="Use np.where, or write a tensor.")
+    if isinstance(obj, NumpyArray) and isinstance(value, Choice):
+        distribute(session, value, lambda option: write(session, obj, key, option))
+        return
     if isinstance(obj, NumpyArray):
         write(session, *numpy_writes.of_tensors(session, obj, key, value))
         return
