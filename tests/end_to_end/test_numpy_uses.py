@@ -50,7 +50,10 @@ def one_of_two_dtypes(x: torch.Tensor) -> Any:
     if x.sum() > 2:
         a = a.astype(np.float64)
     b = a * 2 if x[0] > 0 else x.argsort().numpy()
-    return a + b, np.tanh(a), b > a, 1 - b, np.stack([a, b]), np.maximum(a, 0.5), x
+    c = np.zeros(3)
+    c[0] = b.tolist()[0]
+    c[1] = min(a[0], 1)
+    return a + b, c, b.sum(), np.tanh(a), b > a, 1 - b, np.stack([a, b]), np.maximum(a, 0.5), x
 
 
 def a_number_of_two_types(x: torch.Tensor) -> Any:
@@ -72,6 +75,14 @@ def methods_that_write(x: torch.Tensor) -> Any:
     np.multiply(d, 2, d)
     np.copyto(b[:1], a[:1])
     return a, b, d, e is d, x
+
+
+def filled_on_a_path(x: torch.Tensor) -> Any:
+    a, b = np.zeros(3), np.ones(70000)
+    if x.sum() > 2:
+        a.fill(1)
+        b.fill(2)
+    return a, b[-1], x
 
 
 def places(x: torch.Tensor) -> Any:
@@ -101,7 +112,7 @@ def in_a_loop(x: torch.Tensor) -> Any:
 
 FUNCTIONS: list[Callable[..., Any]] = [
     questions, contained, scalars, lists_of_tensors, lists_of_both, one_of_two_dtypes, a_number_of_two_types,
-    methods_that_write, places, texts, in_a_loop,
+    methods_that_write, filled_on_a_path, places, texts, in_a_loop,
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import RowField, holder
 from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.choices import too_many
-from runtime.tracer.values.numpy_arrays import NumpyArray
+from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray
 from runtime.tracer.values.structure import (
     BOUND,
     DYNAMIC,
@@ -204,8 +204,11 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
         return Sequence(a.kind, tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
         items = tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items))
-        whole = a.cls in BOUND or issubclass(a.cls, NumpyArray)
-        if not whole or isinstance(items[0], Tensor):  # of tensors that differ there are two methods, or arrays
+        if a.cls in BOUND:  # of tensors that differ there are two methods, or arrays
+            whole = isinstance(items[0], Tensor)
+        else:
+            whole = not issubclass(a.cls, (NumpyArray, ArrayMethod)) or not isinstance(items[0], Options)
+        if whole:
             return Fields(a.cls, a.keys, items)
     first, second = (carried(session, one, context) for one in kept)
     return _unify_arrays(session, a, b, context) or Options((first, second))
