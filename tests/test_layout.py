@@ -354,6 +354,8 @@ COMPARERS = {
     "dy2static/test_output_spec.py spelled": "which of the tensors that are written down a result is",
     "end_to_end/test_around_training.py close": "gradients may differ by a part of the largest number of each",
     "end_to_end/test_autocast.py differs": "whether autocast changes a value in eager, whatever the dtype",
+    "end_to_end/test_numpy_uses.py in_a_loop": "a function that is converted",
+    "end_to_end/test_numpy_uses.py questions": "a function that is converted",
     "end_to_end/test_torch_checks.py of_values": "a function that is converted",
     "runtime/export/c/programs.py made": "a program that is exported",
     "runtime/export/torch_export/test_model.py f": "a function that is exported",

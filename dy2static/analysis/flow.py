@@ -125,11 +125,13 @@ def asks_for_variables(call: gast.AST) -> bool:
 
 def variables_written_out(function: gast.AST) -> bool:
     """Whether ``locals()`` in a function can be given as a new dict: it stands there once, as Python before 3.13 gives
-    the same one each time, in no comprehension, which has variables of its own, and beside no ``super()``.
+    the same one each time, or the others are only read where they stand, before it; in no comprehension, which has
+    variables of its own, and beside no ``super()``.
 
     >>> [variables_written_out(gast.parse(f"def f(x):\\n {text}").body[0]) for text in (
-    ...     "return locals()", "return [locals() for i in x]", "return locals(), locals()", "yield locals()")]
-    [True, False, False, False]
+    ...     "return locals()", "return [locals() for i in x]", "return locals(), locals()", "yield locals()",
+    ...     "return locals()['x'], 'y' in locals(), g(**locals()), sorted(vars())")]
+    [True, False, False, False, True]
     """
     if not isinstance(function, gast.FunctionDef) or is_generator(function):
         return False
@@ -139,7 +141,34 @@ def variables_written_out(function: gast.AST) -> bool:
     if not named.isdisjoint(("super", "__class__")):  # its class is one of the variables, too
         return False
     found = [node for node in function_nodes(function) if asks_for_variables(node) and node.func.id not in own]
-    return len(found) == 1 and not any(found[0] is part for part in inside)
+    if not found or any(call is part for call in found for part in inside):
+        return False
+    at_once = set(_read_at_once(function))
+    kept = [call for call in found if id(call) not in at_once]
+    if len(found) == 1 or not kept:
+        return True
+    loops = any(isinstance(node, (gast.For, gast.While)) for node in function_nodes(function))
+    last = max(found, key=lambda call: (call.lineno, call.col_offset))
+    return kept == [last] and not loops  # none comes after it
+
+
+_COPYING = frozenset(("bool", "dict", "len", "list", "set", "sorted", "str", "tuple"))
+"""Functions that keep nothing of a dict that they are given."""
+
+
+def _read_at_once(function: gast.AST) -> Iterator[int]:
+    """The expressions, by ``id``, whose value nobody has any more where the next one begins, if it is a dict."""
+    for node in function_nodes(function):
+        if isinstance(node, gast.Subscript) and isinstance(node.ctx, gast.Load):
+            yield id(node.value)
+        elif isinstance(node, gast.Compare) and all(isinstance(op, (gast.In, gast.NotIn)) for op in node.ops):
+            yield id(node.comparators[-1])
+        elif isinstance(node, gast.Call):
+            yield from (id(keyword.value) for keyword in node.keywords if keyword.arg is None)
+            if isinstance(node.func, gast.Name) and node.func.id in _COPYING:
+                yield from map(id, node.args)
+            if isinstance(node.func, gast.Attribute) and node.func.attr in ("copy", "get"):
+                yield id(node.func.value)
 
 
 def _inner(comprehension: gast.AST) -> Iterator[gast.AST]:

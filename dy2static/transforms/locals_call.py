@@ -22,6 +22,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import asks_for_variables, variables_written_out
 from dy2static.analysis.scope import function_nodes, scope_of
+from dy2static.names import OPERATORS
 from dy2static.template import replace_expr
 from dy2static.transforms.base import Context, Transformer
 
@@ -52,7 +53,7 @@ def _names(function: gast.AST) -> list[str]:
     mentioned = [node.id for node in nodes if isinstance(node, gast.Name) and node.id in scope.locals]
     given = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     own = dict.fromkeys([*(node.id for node in given if node is not None), *mentioned, *sorted(scope.locals)])
-    return [*own, *sorted(scope.free - {"locals", "vars"})]
+    return [*own, *sorted(scope.free - {"locals", "vars", OPERATORS})]
 
 
 __all__ = ["transform"]

@@ -53,7 +53,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "object":
         return classes[tree.type_name]
     if tree.kind == "growing":
-        return list(_rows(tree, values, classes, build))
+        return list(_rows(tree, values, classes, build, built))
     if tree.kind == "row":
         heaps, (_, place), (_, number) = tree.fields
         lists = build(dict(heaps[1].fields)["value"] if isinstance(heaps[1], Record) else heaps[1])
@@ -68,7 +68,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             made_rows.append([_empty_row(held["item"], classes) for _ in values[held["arrays"][0].index]])
         built["heaps"] = made_rows  # rows may refer to each other
         for (_, rows), empty in zip(tree.fields, made_rows):
-            for one, row in zip(empty, _rows(rows, values, classes, build)):
+            for one, row in zip(empty, _rows(rows, values, classes, build, built)):
                 _fill_row(one, row)
         return made_rows
     if tree.kind == "hung":
@@ -84,8 +84,12 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             made.retain_grad()
         return made
     if tree.kind in ("numpy array", "numpy scalar"):
-        array = build(tree.fields[0][1]).detach().numpy()
-        return array[()].copy() if tree.kind == "numpy scalar" else array
+        memory = build(tree.fields[0][1])  # one tensor is one array, in lists that grew, too
+        arrays = built.setdefault("arrays", {})
+        if (tree.kind, id(memory)) not in arrays:
+            array = memory.detach().numpy()
+            arrays[tree.kind, id(memory)] = memory, array[()].copy() if tree.kind == "numpy scalar" else array
+        return arrays[tree.kind, id(memory)][1]
     if tree.kind == "growing tuple":
         return tuple(build(tree.fields[0][1]))
     if tree.kind == "growing deque":
@@ -119,12 +123,12 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
 
 
 def _rows(
-    tree: Record, values: Sequence[Any], classes: dict[str, Any], build: Callable[[Any], Any]
+    tree: Record, values: Sequence[Any], classes: dict[str, Any], build: Callable[[Any], Any], built: dict[Any, Any]
 ) -> Iterator[Any]:
     """The items of a list that grew."""
-    fields = dict(tree.fields)
+    fields, arrays = dict(tree.fields), built.setdefault("arrays", {})
     for row in map(list, zip(*(values[leaf.index] for leaf in fields["arrays"]))):
-        yield build_tree(_with_leaves(fields["item"], row, build), row, classes)
+        yield build_tree(_with_leaves(fields["item"], row, build), row, classes, {"arrays": arrays})
 
 
 def _empty_row(item: Any, classes: dict[str, Any]) -> Any:

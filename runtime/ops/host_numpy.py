@@ -34,16 +34,16 @@ USUAL_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": 
 METHODS = (
     "__getitem__", "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "conjugate", "copy",
     "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "repeat", "reshape",
-    "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var",
+    "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var", "view",
 )  # fmt: skip
 """Methods of arrays that change nothing."""
 _PLAIN = (
     "all", "allclose", "amax", "amin", "angle", "any", "append", "argmax", "argmin", "argpartition", "argsort",
-    "around", "array_equal", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bincount",
-    "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "copy", "corrcoef", "correlate",
-    "count_nonzero", "cov", "cross", "cumprod", "cumsum", "diag", "diagonal", "diff", "digitize", "dot", "dsplit",
-    "dstack", "einsum", "expand_dims", "flip", "fliplr", "flipud", "gradient", "histogram", "hsplit", "hstack",
-    "imag", "inner", "interp", "isclose", "kron", "max", "mean", "median", "meshgrid", "min", "moveaxis",
+    "around", "array", "array_equal", "array_equiv", "array_split", "atleast_1d", "atleast_2d", "atleast_3d",
+    "average", "bincount", "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "copy", "corrcoef",
+    "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum", "diag", "diagonal", "diff", "digitize", "dot",
+    "dsplit", "dstack", "einsum", "expand_dims", "flip", "fliplr", "flipud", "gradient", "histogram", "hsplit",
+    "hstack", "imag", "inner", "interp", "isclose", "kron", "max", "mean", "median", "meshgrid", "min", "moveaxis",
     "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
     "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndim", "outer", "pad", "partition",
     "percentile", "prod", "ptp", "quantile", "ravel", "real", "repeat", "reshape", "resize", "roll", "rollaxis",
@@ -58,6 +58,8 @@ _LINALG = (
 )  # fmt: skip
 _FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
 _UFUNC_METHODS = ("reduce", "accumulate", "outer")
+PREDICATES = ("allclose", "array_equal", "array_equiv")
+"""Functions that give one of Python's bools."""
 OPERATORS: dict[str, Callable[..., Any]] = {"operator.pow": operator.pow}
 """Of scalars, where NumPy's operator rounds otherwise than its function of arrays does."""
 
@@ -87,6 +89,8 @@ def function_of(name: str) -> Callable[..., Any]:
         raise KeyError(name)
     if name in OPERATORS:
         return OPERATORS[name]
+    if name in PREDICATES:
+        return functools.partial(_predicate, name)
     if name.startswith("ndarray."):
         return functools.partial(_method, name.removeprefix("ndarray."))
     module, _, rest = name.rpartition(".") if name.startswith(("linalg.", "fft.")) else ("", "", name)
@@ -94,6 +98,11 @@ def function_of(name: str) -> Callable[..., Any]:
     for part in rest.split("."):
         found = getattr(found, part)
     return found
+
+
+def _predicate(name: str, *args: Any, **kwargs: Any) -> numpy.bool_:
+    """A bool of Python's, as Variables carry it."""
+    return numpy.bool_(getattr(numpy, name)(*args, **kwargs))
 
 
 def _method(name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:

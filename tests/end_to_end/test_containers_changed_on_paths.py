@@ -157,6 +157,15 @@ def iterated_by_a_method(x):
     return x * 1
 
 
+def a_text_beside_a_list(x):
+    log = []
+    if x.sum() < 1.5:
+        log.append([1.0])
+    n = int(x.sum() * 4)
+    log.append(f"{n}")
+    return log
+
+
 def returned(x):
     s, numbers, empty = Stack([x]), Stack(), Named()
     s.push(x * 2)
@@ -328,6 +337,7 @@ WORKING = [
     a_dict_that_takes_another, a_dict_in_a_dict, a_dict_of_several_that_takes_another,
     a_list_of_several_that_takes_more, a_set_made_anew_and_changed,
     in_place_by_a_method, a_chain_of_maps, made_in_a_loop, put_in_on_a_path_of_a_loop, rows_made_anew,
+    a_text_beside_a_list,
 ]  # fmt: skip
 
 

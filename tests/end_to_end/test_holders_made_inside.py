@@ -129,7 +129,7 @@ def test_what_a_holder_holds_changes_on_its_path_alone(tmp_path, holder, change,
 
 
 BUFFERS = {
-    "an array": ("np.zeros(2)", "{0}.fill(1)", "{0}[0]"),
+    "an array": ("np.zeros(2)", "{0}.put(0, 1)", "{0}[0]"),
     "bytes": ('bytearray(b"ab")', "{0}[0] = 99", "bytes({0})"),
     "a file in memory": ("io.StringIO()", '{0}.write("a")', "{0}.getvalue()"),
     "an iterator": ("iter([1, 2, 3])", "next({0})", "next({0})"),

@@ -82,7 +82,42 @@ def given_on(x: torch.Tensor, k: int) -> Any:
     return take(**{name: value for name, value in locals().items() if name != "take"})
 
 
-FUNCTIONS = [after_a_branch, filtered, on_a_path, in_a_loop, around_a_function, changed_afterwards, deleted, given_on]
+def several_read_where_they_stand(x: torch.Tensor, k: int) -> Any:
+    y = locals()["x"] * 2
+    if "y" in locals() and x.sum() > 0:
+        y = vars()["y"] + vars().get("k", 0)
+    return y, sorted(locals()), len(locals()), given_names(**locals()), "{x}".format(**{"x": locals()["k"]})
+
+
+def given_names(**given: Any) -> list[str]:
+    return list(given)
+
+
+def one_kept_after_others(x: torch.Tensor, k: int) -> Any:
+    y = vars()["x"] + 1
+    if y.sum() > 0:
+        k = k + len(locals())
+    here = locals()
+    return here["k"], list(here), y
+
+
+def several_kept(x: torch.Tensor, k: int) -> Any:
+    here = locals()
+    y = x + 1
+    there = locals()
+    return len(here), len(there), y
+
+
+def one_kept_before_others(x: torch.Tensor, k: int) -> Any:
+    here = locals()
+    y = locals()["x"] + 1
+    return len(here), y
+
+
+FUNCTIONS = [
+    several_read_where_they_stand, one_kept_after_others, several_kept, one_kept_before_others, after_a_branch,
+    filtered, on_a_path, in_a_loop, around_a_function, changed_afterwards, deleted, given_on,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)

@@ -210,8 +210,20 @@ def bytes_inside(x: torch.Tensor) -> Any:
     return x + t if x.sum() > 0 else x
 
 
+def in_lists_that_grow(x: torch.Tensor) -> Any:
+    a, log, others = x.numpy() * 2, [], []
+    for _ in range(int((x > 1).sum())):
+        log.append(a + 1)
+    log.append(a)
+    if x.sum() > 0:
+        others.append(2)
+    others.append(a)
+    return log, others, a, a.sum(), [a.max()]
+
+
 @pytest.mark.parametrize("function", [
-    views, layouts, empty, decides, of_copies, fresh_without_a_name, buffer_without_writes, bytes_inside])  # fmt: skip
+    in_lists_that_grow, views, layouts, empty, decides, of_copies, fresh_without_a_name, buffer_without_writes,
+    bytes_inside])  # fmt: skip
 def test_other_ways(function: Any) -> None:
     check(function)
 

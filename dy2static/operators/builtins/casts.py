@@ -34,7 +34,7 @@ from dy2static.operators.values.f_string import (
 )
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.recording import reads
-from runtime.tracer.values.numpy_arrays import NumpyArray
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
 
 
 def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > 1 and held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: convert(session, *given))
-        if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
+        if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice, NumpyScalar)):
             if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
                 return args[0]
             return format_value(args[0], letter)

@@ -55,7 +55,9 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """
     family = _made_by(f)
     if family is not None:
-        return _new(session, family, args, kwargs)
+        return _new(session, family, tuple(map(_entropy, args)), kwargs)
+    if f is numpy.random.SeedSequence and len(args) == 1 and not kwargs and _is_seed(args[0]):
+        return theirs(f, *args)
     found = _found(f)
     if found is None or f"host.{found[0]}" not in host.FUNCTIONS:
         return NotImplemented
@@ -85,6 +87,18 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return NotImplemented
     (var,) = _emit(session, name, generator, args, kwargs, kinds=[kind])
     return scalars.wrap(var)
+
+
+def _is_seed(value: Any) -> bool:
+    """Whether it is a known number, or a list of such, of which a ``SeedSequence`` is always the same."""
+    return type(value) is int or type(value) in (list, tuple) and all(type(one) is int for one in value)
+
+
+def _entropy(value: Any) -> Any:
+    """What a generator may be made of in the place of a ``SeedSequence`` that nothing was spawned from."""
+    if type(value) is not numpy.random.SeedSequence or value.spawn_key or value.n_children_spawned:
+        return value
+    return value.entropy if value.pool_size == numpy.random.SeedSequence(0).pool_size else value
 
 
 def _made_by(f: Any) -> str | None:

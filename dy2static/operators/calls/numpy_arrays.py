@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections import UserList
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Session, Staged, any_staged
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
 from runtime import torch_internals
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -33,7 +34,7 @@ from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpySca
 _FUNCTIONS: dict[int, str] = {
     id(host_numpy.function_of(name)): name for name in host_numpy.NAMES
     if not name.startswith("ndarray.") and "." not in name.removeprefix("linalg.").removeprefix("fft.")
-}  # fmt: skip
+} | {id(getattr(numpy, name)): name for name in host_numpy.PREDICATES}
 _MAKING: dict[int, str] = {id(getattr(numpy, name)): name for name in ("asarray", "array", "asanyarray",
                                                                        "ascontiguousarray")}  # fmt: skip
 _TO_TENSOR: dict[int, str] = {
@@ -70,19 +71,38 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return method(session, f, args, kwargs)
     if id(f) in _SHOWING and args and isinstance(args[0], host_memory.WITH_MEMORY):
         return _shown(session, f, args, kwargs)
+    owner = unasked(f, "__self__")
+    if isinstance(owner, numpy.ndarray) and f.__name__ == "fill" and isinstance((*args, None)[0], (Staged, NumpyArray)):
+        return traced(session, operator.setitem, (owner, ..., *args), {})
+    if isinstance(owner, torch.Tensor) and unasked(f, "__func__") is torch.Tensor.__array__:
+        return _made(session, "asarray", (owner, *args), kwargs)
     given = [*args, *kwargs.values()]
-    arrays = any(map(_holds_array, given))
-    if not arrays and not any(map(_holds_tensor, given)):
-        return _of_numbers(session, f, args, kwargs)
     name = _FUNCTIONS.get(id(f))
+    if name is not None or id(f) in _MAKING:
+        chosen = next((one for one in walk(given, _items, _DEEPEST) if isinstance(one, Choice)), None)
+        if chosen is not None and any(map(_holds_array, (*given, *chosen.options))):
+            return distribute(session, chosen, lambda option: traced(
+                session, f, _with(args, chosen, option), _with(kwargs, chosen, option)))
+        if any(type(one) in (list, tuple) and _holds_tensor(one) for one in given):
+            args, kwargs = _of_arrays(session, args), _of_arrays(session, kwargs)
+            given = [*args, *kwargs.values()]
+    arrays = any(map(_holds_array, given))
+    if arrays and type(f) is numpy.ufunc and (len(args) > f.nin or kwargs.get("out") is not None):
+        return _written(session, f, args, kwargs)
+    if arrays and f is numpy.copyto and len(args) == 2 and not kwargs:
+        return traced(session, operator.setitem, (args[0], ..., args[1]), {})
+    if not arrays and not any(isinstance(one, torch.Tensor) for one in given):
+        return _of_numbers(session, f, args, kwargs)
     if name is not None and (arrays or type(f) is numpy.ufunc):
         return numpy_calls.record(name, args, kwargs)
-    if isinstance(unasked(f, "__self__"), numpy.ufunc):
+    if isinstance(owner, numpy.ufunc):
         return numpy_calls.record(f"{f.__self__.__name__}.{f.__name__}", args, kwargs)
     if id(f) in _MAKING and args and isinstance(args[0], (NumpyArray, torch.Tensor)):
         return _made(session, _MAKING[id(f)], args, kwargs)
     if not arrays:
         return NotImplemented
+    if id(f) in _MAKING and type(args[0] if args else None) in (list, tuple):
+        return numpy_calls.record("array", args, kwargs)
     if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], NumpyScalar):
         return numpy_calls.record("ndarray.astype", (args[0], f), {})
     if id(f) in _TO_TENSOR and isinstance(args[0] if args else None, NumpyArray):
@@ -90,12 +110,30 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     return NotImplemented
 
 
+def _written(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``np.add(a, b, out=c)``: ``c`` is written, and is the result.
+
+    Raises:
+        TraceError: D2S213, there are several results, or one that does not fit.
+    """
+    given = kwargs.get("out", args[f.nin :])
+    out = given[0] if type(given) is tuple and len(given) == 1 else given
+    result = traced(session, f, args[: f.nin], {key: one for key, one in kwargs.items() if key != "out"})
+    fits = isinstance(out, (NumpyArray, numpy.ndarray)) and isinstance(result, NumpyArray) and f.nout == 1
+    if not fits or "where" in kwargs or len(out) != length(session, result) or (
+            not numpy.can_cast(dtype_of(result), getattr(out, "dtype", None) or dtype_of(out), "same_kind")):
+        raise session.error(f"numpy.{f.__name__}() is given an array to write into that is not like its result",
+                            code="D2S213", hint="Write the result: out[...] = numpy.add(a, b).")
+    traced(session, operator.setitem, (out, ..., result), {})
+    return out
+
+
 def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``np.log(n)``, ``np.mean([a, b])`` and ``np.float64(n)`` of numbers of the run, which NumPy makes its own of."""
     if not any_staged(args) or any_staged(kwargs.values()) or not all(map(_is_of_numbers, args)):
         return NotImplemented
-    if f is numpy.float64 and len(args) == 1 and not kwargs and isinstance(args[0], Staged):
-        return numpy_calls.record("positive", args, {}) if args[0].kind == "float" else NotImplemented
+    if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], Staged):
+        return NotImplemented if kwargs else _scalar(session, f, args[0])
     name = _FUNCTIONS.get(id(f)) or _MAKING.get(id(f))
     if name is None or (type(f) is not numpy.ufunc and not any(type(one) in (list, tuple) for one in args[:1])):
         return NotImplemented
@@ -103,6 +141,44 @@ def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if any(isinstance(one, NumpyArray) for one in given):
         return called(session, f, given, kwargs)
     return numpy_calls.record(name, args, kwargs) if type(f) is numpy.ufunc else NotImplemented
+
+
+def _scalar(session: Session, kind: Any, value: Staged) -> Any:
+    """``np.float32(n)`` of a number of the run; whether one fits into the smaller whole numbers only the run knows."""
+    if kind not in (numpy.float64, numpy.float32, numpy.int64, numpy.bool_):
+        return NotImplemented
+    if kind is numpy.bool_:
+        value = session.scalar("truth", value) if value.kind != "bool" else value
+    elif kind is numpy.int64:
+        value = session.scalar("int", value) if value.kind != "int" else value
+    else:
+        value = session.scalar("float", value) if value.kind != "float" else value
+    dtype = getattr(torch, numpy.dtype(kind).name)
+    double = torch.scalar_tensor(to_torch(session, value), dtype=torch.float64 if dtype.is_floating_point else dtype)
+    return NumpyScalar(double.to(dtype))
+
+
+def _of_arrays(session: Session, value: Any) -> Any:
+    """Arguments with lists of tensors, which NumPy takes for their arrays."""
+    if isinstance(value, dict):
+        return {key: _of_arrays(session, one) for key, one in value.items()}
+
+    def inside(one: Any) -> Any:
+        if type(one) in (list, tuple) and _holds_tensor(one):
+            return type(one)(inside(item) for item in one)
+        return numpy_calls.of_tensor(session, one) if isinstance(one, torch.Tensor) else one
+
+    return tuple(inside(one) if type(one) in (list, tuple) else one for one in value) if type(value) is tuple else (
+        inside(value) if type(value) is list else value)
+
+
+def _with(value: Any, chosen: Any, option: Any) -> Any:
+    """Arguments with one of several values in its place."""
+    if value is chosen:
+        return option
+    if type(value) is dict:
+        return {key: _with(one, chosen, option) for key, one in value.items()}
+    return type(value)(_with(one, chosen, option) for one in value) if type(value) in (list, tuple) else value
 
 
 def _is_of_numbers(value: Any) -> bool:
@@ -137,7 +213,12 @@ def _items(value: Any) -> Any:
 
 
 def _holds_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+    return any(isinstance(one, torch.Tensor) for one in walk([value], _items, _DEEPEST))
+
+
+def holds_arrays(value: Any) -> bool:
+    """Whether it is an array, or one of several values among which is one."""
+    return isinstance(value, NumpyArray) or isinstance(value, Choice) and any(map(holds_arrays, value.options))
 
 
 def require_none(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -326,6 +407,8 @@ def truth(session: Session, array: NumpyArray) -> torch.Tensor:
 # -- what an array has
 
 
+_WRITING = ("fill", "sort")
+"""Methods that write the array."""
 _SHOWN = ("shape", "ndim", "size", "dtype", "itemsize", "nbytes")
 
 
@@ -342,7 +425,7 @@ def attribute(session: Session, array: NumpyArray, name: str) -> Any:
     if name in ("T", "real", "imag"):
         return numpy_calls.record("transpose" if name == "T" else name, (array,), {})
     kind = numpy.generic if isinstance(array, NumpyScalar) else numpy.ndarray
-    if name in ("item", "tolist", *host_numpy.METHODS) and hasattr(kind, name):
+    if name in ("item", "tolist", *_WRITING, *host_numpy.METHODS) and hasattr(kind, name):
         return ArrayMethod(array, name)
     if not hasattr(kind, name):
         raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute '{name}'")
@@ -356,6 +439,13 @@ def method(session: Session, found: ArrayMethod, args: tuple[Any, ...], kwargs: 
         return number(session, found.array)
     if found.name == "tolist" and not args and not kwargs:
         return found.array.tensor.tolist()
+    if found.name in _WRITING and isinstance(found.array, NumpyScalar):
+        getattr(dtype_of(found.array).type(), found.name)(*args, **kwargs)
+    if found.name == "fill" and len(args) == 1 and not kwargs:
+        return traced(session, operator.setitem, (found.array, ..., *args), {})
+    if found.name == "sort":
+        ordered = numpy_calls.record("sort", (found.array, *args), kwargs)
+        return traced(session, operator.setitem, (found.array, ..., ordered), {})
     if found.name == "item":
         raise session.error(".item() of a NumPy array with an index", code="D2S213", hint="Index the array.")
     return numpy_calls.record(f"ndarray.{found.name}", (found.array, *args), kwargs)
@@ -433,6 +523,6 @@ def eager_class(array: NumpyArray) -> type:
 
 __all__ = [
     "OF_NUMPY", "as_data", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors",
-    "called", "eager_class", "for_torch", "is_open_key", "item", "items", "length", "number", "require_no_data",
-    "require_none", "truth",
+    "called", "eager_class", "for_torch", "holds_arrays", "is_open_key", "item", "items", "length", "number",
+    "require_no_data", "require_none", "truth",
 ]  # fmt: skip

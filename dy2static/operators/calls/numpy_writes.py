@@ -37,9 +37,15 @@ def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tup
     """
     if isinstance(array, NumpyScalar):
         _theirs(operator.setitem, dtype_of(array).type(), key, 0)
-    if isinstance(array, NumpyCopy) or not _is_basic(key) or not _is_value(value):
+    if type(key) is list and _are_places(session, array, key):
+        key = numpy.array(key)
+    elif not _is_basic(key):
+        raise _no_write(session)
+    if isinstance(array, NumpyCopy) or not _is_value(value):
         raise _no_write(session)
     _try_write(session, array, key, value)
+    if type(value) is not complex and isinstance(value, (bool, int, float, numpy.generic)):  # NumPy cuts and rounds
+        value = _as_written(array, value)
     if not _fits(array, value):
         raise _no_write(session)
     if isinstance(value, (numpy.ndarray, numpy.generic)):
@@ -50,6 +56,13 @@ def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tup
         value = value.tensor.clone()  # NumPy writes memory that overlaps as if it did not
     key = tuple(map(_as_torch, key)) if type(key) is tuple else _as_torch(key)
     return array.tensor.data, key, value  # autograd does not see what NumPy writes
+
+
+def _as_written(array: NumpyArray, value: Any) -> Any:
+    """What an array holds, once a known number was written to it."""
+    one = numpy.zeros(1, dtype_of(array))
+    one[0] = value
+    return one[0]
 
 
 def _no_write(session: Session) -> Exception:
@@ -90,6 +103,13 @@ def _sample(session: Session, array: NumpyArray) -> Any:
     if not all(type(size) is int for size in fake.shape):
         raise _no_write(session)
     return numpy.zeros(tuple(fake.shape), dtype_of(array))[() if isinstance(array, NumpyScalar) else ...]
+
+
+def _are_places(session: Session, array: NumpyArray, key: list[Any]) -> bool:
+    """Whether a list names places of the first dimension, each once: of two writes to one, NumPy keeps the last."""
+    size = session.fake(array.tensor).shape[0] if session.fake(array.tensor).dim() else 0
+    known = type(size) is int and bool(key) and all(type(one) is int and -size <= one < size for one in key)
+    return known and len({one % size for one in key}) == len(key)
 
 
 def _as_torch(key: Any) -> Any:

@@ -24,6 +24,7 @@ from dy2static.operators.provenance.provenance import (
     namespace_owner,
     note_content_write,
     note_space_read,
+    note_space_write,
 )
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
@@ -214,6 +215,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             raise session.error(
                 f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
                 code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
+    if name in ("update", "__ior__") and isinstance(owner, dict):
+        note_space_write(session, owner, *(key for arg in args if isinstance(arg, dict) for key in arg), *kwargs)
     if observed.needs_observing(f):
         roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
         others = [arg for arg in (*args, *kwargs.values()) if not noted or arg is not owner]  # items.extend(items)

@@ -23,7 +23,15 @@ from dy2static.exclusions import exclusion_of
 from dy2static.operators.builtins import host_calls, number_methods, operator_functions, optional_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
-from dy2static.operators.calls import autograd_function, boundary, growing, keyed, numpy_arrays, starred_call
+from dy2static.operators.calls import (
+    autograd_function,
+    boundary,
+    growing,
+    keyed,
+    numpy_arrays,
+    single_dispatch,
+    starred_call,
+)
 from dy2static.operators.calls.caches import CACHED, call_cached, is_users_cache
 from dy2static.operators.calls.call import register
 from dy2static.operators.calls.functions import (
@@ -147,6 +155,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     of_numpy = numpy_arrays.called(session, f, args, kwargs)
     if of_numpy is not NotImplemented:
         return of_numpy
+    dispatched = single_dispatch.called(session, f, args, kwargs)
+    if dispatched is not NotImplemented:
+        return dispatched
     decided = optional_functions.settled(session, f, args, kwargs, functools.partial(_fitted, session, f))
     if decided is not NotImplemented:
         return decided

@@ -366,6 +366,14 @@ def namespace_owner(session: Session, space: Any) -> Any:
     return space if type(space) is dict and "__builtins__" in space and "__name__" in space else None
 
 
+def note_space_write(session: Session, space: Any, *names: Any) -> None:
+    """Call before items of a namespace are stored: a comparison sees no store of what was there."""
+    if isinstance(space, dict) and namespace_owner(session, space) is space:
+        for name in names:
+            if type(name) is str:
+                note_global_write(session, space, name)
+
+
 def note_space_read(session: Session, space: dict[str, Any], name: Any) -> None:
     """Guard an item of a namespace that is read as one of a dict."""
     owner = namespace_owner(session, space)

@@ -55,16 +55,14 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
     if torch.Size in (type(a), type(b)):
         a, b = (StagedSize(one) if type(one) is torch.Size else one for one in (a, b))
+    if isinstance(a, Choice) and (numpy_arrays.holds_arrays(a) or isinstance(b, numpy_arrays.OF_NUMPY)):
+        return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+    if isinstance(b, Choice) and (numpy_arrays.holds_arrays(b) or isinstance(a, numpy_arrays.OF_NUMPY)):
+        return distribute(session, b, lambda option: binary(a, op, option))
     a, b = numpy_arrays.beside_numbers(session, a, op, b)
     if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)
         return _PLAIN[op](a, b)
-    if isinstance(a, torch.Tensor) and isinstance(b, Choice) and any(
-            isinstance(option, NumpyArray) for option in b.options):  # a number for the one, a dtype for the other
-        return distribute(session, b, lambda option: binary(a, op, option))
-    if isinstance(b, torch.Tensor) and isinstance(a, Choice) and any(
-            isinstance(option, NumpyArray) for option in a.options):
-        return distribute(session, a, lambda option: binary(option, op, b))
     if isinstance(b, Keyed) and isinstance(a, (set, frozenset, dict)):
         a = keyed.of_real(session, a)
     first, second = opened(a), opened(b)

@@ -9,9 +9,10 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.provenance import note_modules
@@ -21,6 +22,7 @@ from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import histories
 from runtime.tracer.values import structure
+from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
 _FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
@@ -50,6 +52,8 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
         note_modules(session, value)
     if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
         return _staged(session, value, _CONVERSIONS[conversion], spec)
+    if session is not None and isinstance(value, NumpyScalar):
+        return _of_numpy(session, value, _CONVERSIONS[conversion], spec)
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
@@ -102,6 +106,27 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
     elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
         return value
     return session.scalar("format", value, spec)
+
+
+def _of_numpy(session: Session, value: NumpyScalar, letter: str, spec: Any) -> Any:
+    """The text of a scalar of NumPy's: that of Python's number, where NumPy says the same.
+
+    Raises:
+        TraceError: D2S213, it says something else (it shows fewer digits of a float32).
+    """
+    dtype = dtype_of(value)
+    if not letter and spec != "" and dtype.kind in "iuf":
+        return format_value(numpy_arrays.number(session, value), "", spec)
+    if dtype.kind in "iub" or dtype == numpy.float64:
+        number = numpy_arrays.number(session, value)
+        if letter in ("", "s") and (dtype.kind != "b" or not spec):
+            return format_value(number, "s", spec)
+        before, zero, after = repr(dtype.type(0)).partition("0.0" if dtype.kind == "f" else "0")
+        if dtype.kind != "b" and zero:
+            return format_value(fstring(before, format_value(number, "r"), after), "", spec)
+    raise session.error(
+        f"the text of a {dtype.name} of NumPy's that is only known while the Program runs", code="D2S213",
+        hint="Say how many digits (f'{v:.3f}'), or make it a Python number: float(v).")
 
 
 def of_tensor(session: Session, name: str, tensor: torch.Tensor) -> Any:

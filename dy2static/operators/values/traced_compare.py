@@ -6,9 +6,10 @@ import operator
 from collections import deque
 from typing import Any
 
+import numpy
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
@@ -41,9 +42,10 @@ from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.recording import reads
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import array, containers, heaps, identities, same_object, unjournaled
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.open_generators import require_told_apart
 
-_OF_THE_TRACE = (torch.Tensor, Staged, StagedRange)
+_OF_THE_TRACE = (torch.Tensor, Staged, StagedRange, NumpyArray)
 """What has a ``__contains__`` in Python that is not a user's."""
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -79,6 +81,8 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
             element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
             return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
+    if isinstance(container, NumpyArray):
+        return numpy_arrays.number(session, call(numpy.any, call(operator.eq, container, value)))
     if growing.is_growing(container):
         found = sequence_operators.contained(session, array.copy(container), value)
         if found is sequence_operators.NOT_DONE:
@@ -112,13 +116,16 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
 _PLAIN_ITEMS = frozenset((int, float, str, bool, type(None), torch.Tensor))
 
 
+_COMPARED = (torch.Tensor, StagedRange, NumpyArray)
+"""What is compared when the Program runs."""
+
+
 def _compares(value: Any, container: Any) -> bool:
     """Whether comparing with the items has to be staged."""
     if isinstance(value, Staged):
         return True
     return isinstance(container, (list, tuple, deque)) and (
-        isinstance(value, (torch.Tensor, StagedRange)) or any_staged(container)
-        or any(isinstance(item, (torch.Tensor, StagedRange)) for item in container))
+        isinstance(value, _COMPARED) or any_staged(container) or any(isinstance(item, _COMPARED) for item in container))
 
 
 def _holds_grown(value: Any, container: Any) -> bool:

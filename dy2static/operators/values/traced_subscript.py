@@ -31,6 +31,7 @@ from dy2static.operators.provenance.provenance import (
     note_content_write,
     note_item_read,
     note_space_read,
+    note_space_write,
 )
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.reachable import Code
@@ -319,11 +320,18 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
-    if isinstance(obj, numpy.ndarray) and (numpy_arrays.is_open_key(key) or isinstance(value, (Staged, NumpyArray))):
+    if isinstance(obj, numpy.ndarray) and (
+            numpy_arrays.is_open_key(key) or isinstance(value, (Staged, NumpyArray, Choice))):
         host_memory.require_of_program(session, host_memory.owner_of(obj))
+    if isinstance(obj, numpy.ndarray) and isinstance(value, (Staged, NumpyArray, Choice)):
+        raise session.error("what only a run knows is written to a NumPy array that the function did not make",
+                            code="D2S213", hint="Write a tensor, or give the array back and write it outside.")
     if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
                             code="D2S213", hint="Use np.where, or write a tensor.")
+    if isinstance(obj, NumpyArray) and isinstance(value, Choice):
+        distribute(session, value, lambda option: write(session, obj, key, option))
+        return
     if isinstance(obj, NumpyArray):
         write(session, *numpy_writes.of_tensors(session, obj, key, value))
         return
@@ -370,6 +378,7 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     if obj is sys.modules:
         done(session, "sys.modules is changed")
     if not isinstance(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
+        note_space_write(session, obj, key)
         with observed(session, obj):
             obj[key] = value
         return

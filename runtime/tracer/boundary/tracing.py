@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -406,6 +407,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if changed:
             new = containers.content(place.owner)
         elif new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
+            _guard_unchanged(session, place, old, external)
             continue
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:
@@ -417,6 +419,22 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
         effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))
     return effects
+
+
+def _guard_unchanged(session: Session, place: Place, old: Any, external: tuple[Any, Any] | None) -> None:
+    """A store of what was there already is none, as long as that is there."""
+    if place.kind == "item" or (external is not None and external[1] is not None):  # the call's own: part of its key
+        return
+    if place.kind == "content":
+        with session.journal.as_before(old):
+            session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
+        return
+    read = (id(place.owner), "cell" if isinstance(place.owner, types.CellType) else place.name)
+    if session.guards.has(read) or session.inputs.is_found_at(old, place.owner, place.name):
+        return
+    with session.journal.as_before(old):
+        session.guards.add((*read, "before"), place.describe(), place.get, old)
+        session.guards.pin(old)
 
 
 def _stores(session: Session) -> Iterator[tuple[Place, Any]]:

@@ -239,6 +239,12 @@ class Inputs:
 
         self.session.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
 
+    def is_found_at(self, value: Any, owner: Any, attribute: str) -> bool:
+        """Whether a tensor was read from ``owner.attribute``: each call has there what the Program takes it for."""
+        hint = self._hints.get(id(value))
+        there = hint is not None and hint[0] is value and hint[1] is owner and hint[2] == attribute
+        return there or (id(owner), attribute, "tensor") in self.session.guards
+
     def place_of(self, real: torch.Tensor) -> Callable[[], Any]:
         """What is now where a tensor from outside was read."""
         hint = self._hints.get(id(real))

@@ -22,6 +22,7 @@ from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import note_maybe_copy
 from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording import reads
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import numpy_arrays
@@ -135,7 +136,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                                 "NumPy made an array of another's memory", session.location())  # fmt: skip
         results.append(_wrapped(result, look))
     if many is None:
-        return results[0]
+        return reads.number(session, results[0].tensor) if name in host_numpy.PREDICATES else results[0]
     made_of: Any = many
     return made_of(*results) if has_unasked(many, "_fields") else made_of(results)
 
@@ -201,7 +202,7 @@ def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
     """Whether what a function gives looks the same for all numbers that it may be given."""
     if name == "ndarray.__getitem__":
         return isinstance(args[1], Staged) and args[1].kind == "int"  # a bool gives none or one of what there is
-    return name in host_numpy.OPERATORS or type(host_numpy.function_of(name)) is numpy.ufunc
+    return name in host_numpy.OPERATORS or name == "array" or type(host_numpy.function_of(name)) is numpy.ufunc
 
 
 def _operand(session: Session, value: Any) -> Any:

@@ -18,6 +18,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import RowField, holder
 from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.choices import too_many
+from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray
 from runtime.tracer.values.structure import (
     BOUND,
     DYNAMIC,
@@ -189,7 +190,7 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
     kinds = [_number_kind(s) for s in (a, b)]
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return Number(kinds[0])
-    if _is_text(a) and _is_text(b) and (isinstance(a, Number) or isinstance(b, Number)):
+    if _is_text(a) and _is_text(b) and (_is_staged_text(a) or _is_staged_text(b)):
         return Number("str")
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _unify_tensors(a, b)
@@ -203,7 +204,11 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
         return Sequence(a.kind, tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
         items = tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items))
-        if a.cls not in BOUND or isinstance(items[0], Tensor):  # of tensors that differ there are two methods
+        if a.cls in BOUND:  # of tensors that differ there are two methods, or arrays
+            whole = isinstance(items[0], Tensor)
+        else:
+            whole = not issubclass(a.cls, (NumpyArray, ArrayMethod)) or not isinstance(items[0], Options)
+        if whole:
             return Fields(a.cls, a.keys, items)
     first, second = (carried(session, one, context) for one in kept)
     return _unify_arrays(session, a, b, context) or Options((first, second))
@@ -339,7 +344,12 @@ def _number_kind(s: Structure) -> str | None:
 
 def _is_text(s: Structure) -> bool:
     """Whether a structure carries a string, a known one or one that is computed while the Program runs."""
-    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and type(s.value) is str
+    return _is_staged_text(s) or isinstance(s, Known) and type(s.value) is str
+
+
+def _is_staged_text(s: Structure) -> bool:
+    """Whether it is one that is computed then: in a list's content it stands as itself."""
+    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and isinstance(s.value, scalars.StagedStr)
 
 
 def _few(session: Session, options: list[Structure]) -> list[Structure]:

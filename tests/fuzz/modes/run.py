@@ -30,13 +30,16 @@ from tests.fuzz.modes.dict_set_changes import DictSetChanges
 from tests.fuzz.modes.exceptions import Exceptions
 from tests.fuzz.modes.functions import Functions
 from tests.fuzz.modes.handed_on import HandedOn
+from tests.fuzz.modes.host_random import HostRandom
 from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
 from tests.fuzz.modes.inner_gradients import InnerGradients
 from tests.fuzz.modes.items import Items
 from tests.fuzz.modes.logs import Logs
+from tests.fuzz.modes.looking import Looking
 from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
+from tests.fuzz.modes.numpy_inside import NumpyInside
 from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.parts import Parts
 from tests.fuzz.modes.raising import Raising
@@ -63,13 +66,16 @@ MODES: dict[str, type[Mode]] = {
     "exceptions": Exceptions,
     "functions": Functions,
     "handed_on": HandedOn,
+    "host_random": HostRandom,
     "hybrid": Hybrid,
     "identity": Identity,
     "inner_gradients": InnerGradients,
     "items": Items,
     "logs": Logs,
+    "looking": Looking,
     "metadata": Metadata,
     "nested": Nested,
+    "numpy_inside": NumpyInside,
     "out": OutArgument,
     "parts": Parts,
     "raising": Raising,
