@@ -7,17 +7,16 @@ loops, gradients and files know nothing of them. What leaves the function is a r
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import ItemsView, KeysView, MutableMapping, MutableSet, ValuesView
 from typing import Any
 
 
 class Keyed:
     """Keys in the order in which they came, each once."""
 
+    __slots__ = ()
     stands_for: Any = object
     """The class that the user sees."""
-
-    _keys: list[Any]
 
     def whole(self) -> Any:
         """The container that it stands for; asked for where keys are numbers."""
@@ -27,12 +26,14 @@ class Keyed:
 class KeyedView(Keyed):
     """What ``keys()``, ``values()`` or ``items()`` of such a dict gives."""
 
+    __slots__ = ("_owner",)
     _owner: Any
 
 
 class KeyedKeys(KeyedView):
     """The keys."""
 
+    __slots__ = ()
     stands_for: Any = type({}.keys())
 
     def whole(self) -> Any:
@@ -42,6 +43,7 @@ class KeyedKeys(KeyedView):
 class KeyedValues(KeyedView):
     """The values."""
 
+    __slots__ = ()
     stands_for: Any = type({}.values())
 
     def whole(self) -> Any:
@@ -51,6 +53,7 @@ class KeyedValues(KeyedView):
 class KeyedItems(KeyedView):
     """Pairs of both."""
 
+    __slots__ = ()
     stands_for: Any = type({}.items())
 
     def whole(self) -> Any:
@@ -60,6 +63,8 @@ class KeyedItems(KeyedView):
 class KeyedSet(Keyed):
     """A set."""
 
+    __slots__ = ("_keys",)
+    _keys: list[Any]
     stands_for: Any = set
 
     def whole(self) -> Any:
@@ -67,11 +72,13 @@ class KeyedSet(Keyed):
 
 
 class KeyedDict(Keyed):
-    """A dict, with the value of each key."""
+    """A dict, with the value of each key, and how many were removed so far."""
 
-    stands_for: Any = dict
-
+    __slots__ = ("_held", "_keys", "_removed")
+    _keys: list[Any]
     _held: list[Any]
+    _removed: int
+    stands_for: Any = dict
 
     def whole(self) -> Any:
         return dict(zip(self._keys, self._held))
@@ -80,6 +87,7 @@ class KeyedDict(Keyed):
 class KeyedOrdered(KeyedDict):
     """An ``OrderedDict``."""
 
+    __slots__ = ()
     stands_for: Any = OrderedDict
 
     def whole(self) -> Any:
@@ -89,6 +97,7 @@ class KeyedOrdered(KeyedDict):
 class KeyedCounter(KeyedDict):
     """A ``Counter``."""
 
+    __slots__ = ()
     stands_for: Any = Counter
 
     def whole(self) -> Any:
@@ -98,9 +107,9 @@ class KeyedCounter(KeyedDict):
 class KeyedDefault(KeyedDict):
     """A ``defaultdict``."""
 
+    __slots__ = ("default_factory",)
+    default_factory: Any
     stands_for: Any = defaultdict
-
-    default_factory: Callable[[], Any] | None
 
     def whole(self) -> Any:
         return defaultdict(self.default_factory, zip(self._keys, self._held))
@@ -111,10 +120,15 @@ def class_of(value: Keyed) -> type[Keyed]:
     return next(cls for cls in type(value).__mro__ if cls.__module__ == __name__)
 
 
-_OF_DICT = ("_keys", "_held", "_removed")
+MutableSet.register(KeyedSet)
+MutableMapping.register(KeyedDict)
+for _abstract, _view in ((KeysView, KeyedKeys), (ValuesView, KeyedValues), (ItemsView, KeyedItems)):
+    _abstract.register(_view)
+
+_OF_DICT = ("_held", "_keys", "_removed")
 CLASSES: tuple[tuple[type[Keyed], tuple[str, ...]], ...] = (
     (KeyedSet, ("_keys",)), (KeyedDict, _OF_DICT), (KeyedOrdered, _OF_DICT), (KeyedCounter, _OF_DICT),
-    (KeyedDefault, (*_OF_DICT, "default_factory")),
+    (KeyedDefault, ("default_factory", *_OF_DICT)),
     (KeyedKeys, ("_owner",)), (KeyedValues, ("_owner",)), (KeyedItems, ("_owner",)),
 )  # fmt: skip
 """All of them, with their attributes."""

@@ -32,7 +32,7 @@ from dy2static.operators.calls import (
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.torch_values import from_torch, to_torch
-from dy2static.operators.provenance import chosen, observed, tensor_keys
+from dy2static.operators.provenance import chosen, keyed_keys, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.library_reads import note_given, note_parts
 from dy2static.operators.provenance.names_read import note_methods, note_reads
@@ -178,6 +178,7 @@ def call_as_it_is(
 ) -> Any:
     """Call a Python function that is not converted: what it may read is guarded, what it changes is found."""
     boundary.require(session, f, args, kwargs)
+    keyed_keys.require_none(session, f, (*args, *kwargs.values()))
     if args and isinstance(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
         args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))
     if f.__code__.co_flags & _LAZY:

@@ -28,6 +28,7 @@ from runtime.ops.keyed import (
     KeyedOrdered,
     KeyedSet,
     KeyedValues,
+    KeyedView,
 )
 
 _RESIZED = "dictionary changed size during iteration"
@@ -37,9 +38,11 @@ _CHANGED = "dictionary keys changed during iteration"
 class _Dict(KeyedDict):
     """What all kinds of dicts do."""
 
+    __slots__ = ()
+
     def __init__(self) -> None:
-        self._keys: list[Any] = []
-        self._held: list[Any] = []
+        self._keys = []
+        self._held = []
         self._removed = 0  # how many keys were removed so far
 
     def _place(self, key: Any) -> int:
@@ -100,6 +103,12 @@ class _Dict(KeyedDict):
             raise RuntimeError(_RESIZED)
 
     def __repr__(self) -> str:
+        refuse_text(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        refuse_text(self)
+
+    def __sizeof__(self) -> int:
         refuse_text(self)
 
     def __reversed__(self) -> Any:
@@ -174,6 +183,9 @@ class _Dict(KeyedDict):
     def _empty(self) -> Any:
         return own_class(self)()
 
+    def __copy__(self) -> Any:
+        return self.copy()
+
     def copy(self) -> Any:
         made = self._empty()
         for key, value in zip(self._keys, self._held):
@@ -204,9 +216,13 @@ class _Dict(KeyedDict):
 class NumberDict(_Dict):
     """A dict."""
 
+    __slots__ = ()
+
 
 class NumberOrdered(_Dict, KeyedOrdered):
     """An ``OrderedDict``."""
+
+    __slots__ = ()
 
     def move_to_end(self, key: Any, last: bool = True) -> None:
         place = self._place(key)
@@ -231,6 +247,8 @@ class NumberOrdered(_Dict, KeyedOrdered):
 class NumberDefault(_Dict, KeyedDefault):
     """A ``defaultdict``."""
 
+    __slots__ = ()
+
     def __init__(self, default_factory: Callable[[], Any] | None = None) -> None:
         super().__init__()
         self.default_factory = default_factory
@@ -248,6 +266,8 @@ class NumberDefault(_Dict, KeyedDefault):
 
 class NumberCounter(_Dict, KeyedCounter):
     """A ``Counter``."""
+
+    __slots__ = ()
 
     def _missing(self, key: Any) -> Any:
         return 0
@@ -357,8 +377,10 @@ def _count_of(pair: Any) -> Any:
 class NumberSet(KeyedSet):
     """A set."""
 
+    __slots__ = ()
+
     def __init__(self, items: Any = ()) -> None:
-        self._keys: list[Any] = []
+        self._keys = []
         for key in items:
             self.add(key)
 
@@ -380,6 +402,12 @@ class NumberSet(KeyedSet):
     def __repr__(self) -> str:
         refuse_text(self)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        refuse_text(self)
+
+    def __sizeof__(self) -> int:
+        refuse_text(self)
+
     def add(self, key: Any) -> None:
         if key not in self:
             self._keys.append(key)
@@ -398,6 +426,9 @@ class NumberSet(KeyedSet):
 
     def clear(self) -> None:
         self._keys.clear()
+
+    def __copy__(self) -> Any:
+        return self.copy()
 
     def copy(self) -> Any:
         made = NumberSet()
@@ -519,8 +550,10 @@ class NumberSet(KeyedSet):
     __hash__ = None  # type: ignore[assignment]
 
 
-class _View:
+class _View(KeyedView):
     """What is seen of a dict."""
+
+    __slots__ = ()
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
@@ -550,11 +583,19 @@ class _View:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        refuse_text(self)  # type: ignore[arg-type]
+        refuse_text(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        refuse_text(self)
+
+    def __sizeof__(self) -> int:
+        refuse_text(self)
 
 
 class KeysView(_View, KeyedKeys):
     """``keys()``."""
+
+    __slots__ = ()
 
     def _item(self, place: int) -> Any:
         return self._owner._keys[place]
@@ -589,6 +630,8 @@ class KeysView(_View, KeyedKeys):
 class ValuesView(_View, KeyedValues):
     """``values()``."""
 
+    __slots__ = ()
+
     def _item(self, place: int) -> Any:
         return self._owner._held[place]
 
@@ -601,6 +644,8 @@ class ValuesView(_View, KeyedValues):
 
 class ItemsView(_View, KeyedItems):
     """``items()``."""
+
+    __slots__ = ()
 
     def _item(self, place: int) -> Any:
         return self._owner._keys[place], self._owner._held[place]

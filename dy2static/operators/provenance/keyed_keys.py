@@ -61,6 +61,16 @@ def require_key(owner: Keyed, key: Any) -> None:
         hint="Keep such keys in another dict, or use whole numbers, and tuples of them, as keys.")
 
 
+def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
+    """Errors raised: TraceError, D2S265, where code that is not converted is given such a dict or set."""
+    for one in given:
+        if isinstance(one, Keyed):
+            raise session.error(
+                f"{getattr(f, '__name__', 'a function')}() is not converted, and is given a {one.stands_for.__name__} "
+                "whose keys are only known while the Program runs", code="D2S265",
+                hint="Call it outside of the function.")
+
+
 def refuse_order(owner: Keyed) -> NoReturn:
     """Errors raised: TraceError, D2S265."""
     session = active()
@@ -106,5 +116,5 @@ def own_class(value: Any) -> Any:
 
 __all__ = [
     "become", "begin_again", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note", "own_class",
-    "refuse_order", "refuse_text", "require_key",
+    "refuse_order", "refuse_text", "require_key", "require_none",
 ]  # fmt: skip
