@@ -21,7 +21,7 @@ class Signature:
     def __init__(self, function: Callable[..., Any], bound: bool = False) -> None:
         self.function = function
         self.bound = bound
-        full = inspect.signature(function, follow_wrapped=False)
+        full = inspect.signature(_as_written(function), follow_wrapped=False)
         parameters = list(full.parameters.values())
         if bound and parameters and parameters[0].kind in _POSITIONAL:
             parameters = parameters[1:]
@@ -76,6 +76,16 @@ class Signature:
             if parameter.default is parameter.empty
             and parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         ]
+
+
+def _as_written(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that says nothing else of its parameters than its code does: ``__signature__`` is for readers."""
+    if not isinstance(function, FunctionType) or "__signature__" not in function.__dict__:
+        return function
+    plain = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
+                         function.__closure__)  # fmt: skip
+    plain.__kwdefaults__ = function.__kwdefaults__
+    return plain
 
 
 def _stub_of(function: FunctionType, signature: inspect.Signature) -> FunctionType:

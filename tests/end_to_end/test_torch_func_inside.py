@@ -394,3 +394,15 @@ def test_the_trace_is_in_order_after_an_error():
     x, _ = _inputs(4, 1.0)
     for bad in (True, False, True):
         same(static(x, bad), f(x, bad))
+
+
+def test_the_vmap_of_before_torch_func_is_refused():
+    """It is how ``torch.autograd.functional`` and older libraries find Hessians."""
+    from torch._vmap_internals import _vmap
+
+    def hessian(x):
+        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        return _vmap(lambda v: torch.autograd.grad(g, x, v, retain_graph=True)[0])(torch.eye(2))
+
+    with pytest.raises(TraceError, match="D2S271"):
+        to_static(hessian)(torch.ones(2, requires_grad=True))

@@ -198,7 +198,8 @@ def solve(x: Any, y: Any) -> Any:
     return matrix.solve(y.unsqueeze(-1)), matrix.logdet()
 
 
-@_function("linear_operator linear_cg", "linear_operator", "linear-operator", SYSTEMS)
+@_function("linear_operator linear_cg", "linear_operator", "linear-operator", SYSTEMS,
+           loop="goes on until the residual is small")
 def conjugate_gradients(x: Any, y: Any) -> Any:
     from linear_operator.utils import linear_cg
 
@@ -228,7 +229,8 @@ def wigner(x: Any) -> Any:
     return o3.wigner_D(2, x[:, 0], x[:, 1], x[:, 2])
 
 
-@_function("tensorly parafac", "tensorly", "tensorly", CUBES)
+@_function("tensorly parafac", "tensorly", "tensorly", CUBES,
+           loop="factors are fitted in turn until the error moves little")
 def parafac(x: Any) -> Any:
     import tensorly
     from tensorly.decomposition import parafac as decompose
@@ -401,7 +403,9 @@ def _solver(name: str) -> Callable[..., Any]:
 
 
 for _name in ("euler", "rk4", "dopri5", "tsit5"):
-    _function(f"torchdyn {_name}", "torchdyn", "torchdyn", POINTS)(_solver(_name))
+    _function(f"torchdyn {_name}", "torchdyn", "torchdyn", POINTS, loop=(
+        "steps are taken, or rejected and made smaller by the error that was found, until the time is reached"
+        if _name in ("dopri5", "tsit5") else ""))(_solver(_name))
 
 
 @_function("torchsde euler", "torchsde", "torchsde", POINTS, refused="D2S214",
@@ -552,7 +556,7 @@ def nested(x: Any) -> Any:
     return more["b", "c"], held[0]["a"], torch.stack([held, more])["a"], held.batch_size
 
 
-@_function("torchjd MGDA, Mean", "torchjd", "torchjd", POINTS)
+@_function("torchjd MGDA, Mean", "torchjd", "torchjd", POINTS, loop="goes on until the weights move little")
 def aggregated(x: Any) -> Any:
     from torchjd.aggregation import MGDA, Mean
 

@@ -1,6 +1,8 @@
-"""Solvers, samplers and decompositions of packages from PyPI, whose loops end where the data say: name -> Component.
+"""Solvers, samplers and decompositions of packages from PyPI, most with loops that end where the data say: name ->
+Component.
 
-Each is called with three sizes, on data that take different numbers of iterations.
+Each is called with three sizes, on data that take different numbers of iterations. Those without a reason in ``loop``
+go a fixed number of times through branches on data.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from components import Calls, Component
+from components import BOTH, Calls, Component
+from torch import nn
 
 LOOPS: dict[str, Component] = {}
 
@@ -93,9 +96,6 @@ _transport("greenkhorn", "bregman.greenkhorn", TRANSPORT,
 _transport("sinkhorn_stabilized", "bregman.sinkhorn_stabilized", TRANSPORT,
            "scales rows and columns, absorbed where they become large, until the marginals are met", 0.3,
            numItermax=200, stopThr=1e-6)
-_transport("sinkhorn_epsilon_scaling", "bregman.sinkhorn_epsilon_scaling", TRANSPORT,
-           "a stabilized loop for each smaller regularisation, until the plan fits", 0.3, numItermin=2,
-           numItermax=50, numInnerItermax=50, stopThr=1e-6)
 _transport("sinkhorn_lpl1_mm", "da.sinkhorn_lpl1_mm",
            [[a, torch.arange(a.shape[0]) % 2, b, cost] for a, b, cost in TRANSPORT],
            "a loop that scales in each of some steps over classes", 0.5, eta=0.1, numItermax=5, numInnerItermax=50)
@@ -276,3 +276,218 @@ _decomposition("robust_pca", "splits off what is sparse until the rest has low r
                verbose=0)
 _decomposition("tensor_ring_als", rank=[2, 2, 2, 2], n_iter_max=10, tol=1e-3, random_state=0, refused="D2S235",
                why="a staged number of columns goes into `torch.linalg.lstsq`")
+
+# -- roots and integrals
+
+ROOTS = _sized(lambda seed, n, scale: [(_uniform(seed, n) * scale + 0.5).requires_grad_(False)],
+               (4, 1.0), (6, 30.0), (3, 3.0))  # fmt: skip
+for _name in ("binary_search", "false_position"):
+
+    def _root(target: Any, name: str = _name) -> Any:
+        from torchdr.utils import root_search
+
+        return getattr(root_search, name)(lambda x: x**2 - target.float(), target.shape[0], begin=0.1, end=10.0)
+
+    _loop(f"torchdr {_name}", "torchdr", "torchdr", ROOTS, "narrows all brackets until every root is found")(_root)
+
+POINTS = [[_normal(seed, n, 3, scale=scale, grad=False).float()]
+          for seed, n, scale in ((0, 8, 1.0), (2, 10, 5.0), (4, 7, 0.3))]  # fmt: skip
+
+
+@_loop("torchdr SymmetricEntropicAffinity", "torchdr", "torchdr", POINTS, "ascends until entropies are met",
+       tolerance=1e-4)
+def symmetric_affinity(points: Any) -> Any:
+    import torchdr
+
+    return torchdr.SymmetricEntropicAffinity(device="cpu", perplexity=3, max_iter=10)(points)
+
+
+@_loop("torchdr SinkhornAffinity", "torchdr", "torchdr", POINTS, "scales until the sums are one", refused="D2S227",
+       why="a logger's cache of levels is filled on a path")
+def sinkhorn_affinity(points: Any) -> Any:
+    import torchdr
+
+    return torchdr.SinkhornAffinity(device="cpu", eps=1.0, max_iter=30)(points)
+
+
+FLOWS = [[_normal(seed, n), _normal(seed + 1, n, n, scale=scale)]
+         for seed, n, scale in ((0, 3, 1.0), (2, 4, 3.0), (4, 2, 0.1))]  # fmt: skip
+
+
+@_loop("zuko odeint", "zuko", "zuko", FLOWS, "steps by the error that was found", refused="D2S266",
+       why="its `backward` makes a tuple of a class of its own of a generator")
+def zuko_odeint(start: Any, weights: Any) -> Any:
+    from zuko.utils import odeint
+
+    return odeint(lambda t, x: torch.tanh(weights @ x), start, 0.0, 1.0, phi=(weights,))
+
+
+@_loop("xitorch mcquad", "xitorch", "xitorch", _sized(lambda seed, n: [_normal(seed, n, grad=False)]),
+       "")
+def monte_carlo(start: Any) -> Any:
+    from xitorch.integrate import mcquad
+
+    return mcquad(lambda x: x**2, lambda x: -(x**2).sum() / 2, start, method="mh", nsamples=20, nburnout=10)
+
+
+for _name in ("cg", "bicgstab"):
+
+    def _solve(matrix: Any, right: Any, name: str = _name) -> Any:
+        import xitorch
+        from xitorch.linalg import solve
+
+        return solve(xitorch.LinearOperator.m(matrix, is_hermitian=True), right[:, None], method=name, posdef=True)
+
+    _loop(f"xitorch solve, {_name}", "xitorch", "xitorch", SYSTEMS, _RESIDUAL, refused="D2S264",
+          why="parameters are looked up by `id()` in a list")(_solve)
+
+
+# -- clusters
+
+CLUSTERS = [[torch.cat([_normal(seed + i, n, 2, scale=scale, grad=False) + 3 * i for i in range(3)]).float()]
+            for seed, n, scale in ((0, 4, 0.3), (3, 5, 2.0), (6, 3, 1.0))]  # fmt: skip
+_CENTERS = "moves the centers until they move little"
+
+
+@_loop("fast-pytorch-kmeans", "fast_pytorch_kmeans", "fast-pytorch-kmeans", CLUSTERS, _CENTERS)
+def fast_kmeans(points: Any) -> Any:
+    from fast_pytorch_kmeans import KMeans
+
+    means = KMeans(n_clusters=3, max_iter=20)
+    return means.fit_predict(points, centroids=points[:3]), means.centroids
+
+
+@_loop("kornia KMeans", "kornia", "kornia", CLUSTERS, _CENTERS)
+def kornia_kmeans(points: Any) -> Any:
+    from kornia.contrib import KMeans
+
+    means = KMeans(3, points[:3], tolerance=1e-4, max_iterations=20)
+    means.fit(points)
+    return means.cluster_centers, means.cluster_assignments
+
+
+@_loop("torch-kmeans KMeans", "torch_kmeans", "torch-kmeans", [[points[None]] for (points,) in CLUSTERS], _CENTERS,
+       refused="D2S214", why="it makes a generator of random numbers")
+def torch_kmeans(points: Any) -> Any:
+    from torch_kmeans import KMeans
+
+    found = KMeans(n_clusters=3, num_init=2, max_iter=20, verbose=False)(points)
+    return found.labels, found.centers
+
+
+LABELLED = [[points, torch.arange(points.shape[0]) % many] for (points,), many in zip(CLUSTERS, (2, 3, 4))]
+for _name, _why in (("davies_bouldin_score", "goes through as many clusters as there are"),
+                    ("calinski_harabasz_score", "goes through as many clusters as there are"),
+                    ("dunn_index", "goes through all pairs of as many clusters as there are")):  # fmt: skip
+    _loop(f"torchmetrics {_name}", "torchmetrics", "torchmetrics", LABELLED, _why)(
+        _at(f"torchmetrics.functional.clustering.{_name}"))
+CATEGORIES = [[torch.arange(n) % one, (torch.arange(n) * 7 + 1) % 5 % other]
+              for n, one, other in ((9, 2, 3), (12, 3, 2), (7, 4, 4))]  # fmt: skip
+_loop("torchmetrics theils_u", "torchmetrics", "torchmetrics", CATEGORIES, "goes through the categories that occur")(
+    _at("torchmetrics.functional.nominal.theils_u"))
+_loop("torchmetrics adjusted_mutual_info_score", "torchmetrics", "torchmetrics", CATEGORIES,
+      "goes through counts", refused="D2S238", why="a sparse matrix of as many rows as there are labels")(
+    _at("torchmetrics.functional.clustering.adjusted_mutual_info_score"))  # fmt: skip
+
+# -- samplers and search
+
+
+@_loop("pyro-ppl RejectionStandardGamma", "pyro", "pyro-ppl",
+       [[_uniform(seed, n) * scale + 1.1] for seed, n, scale in ((0, 4, 1.0), (2, 6, 10.0), (4, 3, 0.5))],
+       "draws again what was rejected, until nothing is")
+def rejection(concentration: Any) -> Any:
+    from pyro.distributions.testing.rejection_gamma import RejectionStandardGamma
+
+    return RejectionStandardGamma(concentration).rsample()
+
+
+@_loop("pyro-ppl HMC", "pyro", "pyro-ppl", _sized(lambda seed, n: [_normal(seed, n, grad=False)]),
+       "")
+def hamiltonian(data: Any) -> Any:
+    from pyro.infer.mcmc import HMC
+
+    kernel = HMC(potential_fn=lambda at: ((at["z"] - data) ** 2).sum() / 2, step_size=0.3, num_steps=3,
+                 adapt_step_size=False, adapt_mass_matrix=False)  # fmt: skip
+    kernel.initial_params = {"z": data * 0.5}
+    kernel.setup(0)
+    at = kernel.initial_params
+    for _ in range(3):
+        at = kernel.sample(at)
+    return at["z"]
+
+
+JACOBIANS = _sized(lambda seed, m, n: [_normal(seed, m, n, grad=False)], (3, 4), (4, 5), (2, 3))
+
+
+@_loop("torchjd PCGrad", "torchjd", "torchjd", JACOBIANS, "")
+def surgery(jacobian: Any) -> Any:
+    from torchjd.aggregation import PCGrad
+
+    return PCGrad()(jacobian)
+
+
+@_loop("botorch NondominatedPartitioning", "botorch", "botorch",
+       _sized(lambda seed, n: [_normal(seed, n, 2, grad=False)], (6,), (8,), (5,)), "")
+def partitioning(values: Any) -> Any:
+    from botorch.utils.multi_objective.box_decompositions import NondominatedPartitioning
+
+    worst = torch.full((2,), -3.0, dtype=values.dtype)
+    return NondominatedPartitioning(ref_point=worst, Y=values).compute_hypervolume()
+
+
+@_loop("torchmetrics binary_recall_at_fixed_precision", "torchmetrics", "torchmetrics",
+       _sized(lambda seed, n: [_uniform(seed, n), (_uniform(seed + 1, n) > 0.5).long()], (8,), (12,), (6,)),
+       "")
+def recall(scores: Any, labels: Any) -> Any:
+    from torchmetrics.functional.classification import binary_recall_at_fixed_precision
+
+    return binary_recall_at_fixed_precision(scores, labels, 0.5)
+
+
+# -- flows
+
+
+class _Inverted(nn.Module):
+    """A residual flow's inverse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        flows = importlib.import_module("normflows")
+        net = flows.nets.LipschitzMLP([3, 8, 3], init_zeros=False, lipschitz_const=0.7)
+        self.flow = flows.flows.Residual(net, reduce_memory=False, n_exact_terms=2, n_samples=1)
+
+    def forward(self, z: Any) -> Any:
+        return self.flow.iresblock._inverse_fixed_point(z)
+
+
+class _Normed(nn.Module):
+    """A layer whose norm is found anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = importlib.import_module("normflows.nets.lipschitz")
+        self.layer = layers.InducedNormLinear(3, 4, coeff=0.9, n_iterations=None, atol=1e-3, rtol=1e-3)
+
+    def forward(self, z: Any) -> Any:
+        self.layer.compute_weight(update=True)
+        return self.layer(z)
+
+
+ROWS = [[_normal(seed, n, 3, scale=scale, grad=False).float()]
+        for seed, n, scale in ((0, 4, 1.0), (2, 6, 5.0), (4, 3, 0.1))]  # fmt: skip
+for _name, _module, _why in (("Residual, inverted", _Inverted, "a fixed point, until it moves little"),
+                             ("InducedNormLinear", _Normed, "power iterations until the norm moves little")):
+    LOOPS[f"normflows {_name}"] = Component(
+        "normflows", "normflows", _module, ROWS, modes=BOTH, tolerance=1e-5, loop=_why)  # fmt: skip
+
+# -- minimisation
+
+
+@_loop("pytorch-minimize newton-exact", "torchmin", "pytorch-minimize",
+       _sized(lambda seed, n: [_normal(seed, n, grad=False)], (3,), (4,), (2,)), "steps until they are short",
+       refused="D2S271", why="its Hessian is a `vmap` of gradients")
+def newton(start: Any) -> Any:
+    import torchmin
+
+    found = torchmin.minimize(lambda x: ((x - 1) ** 2).sum() + (x**4).sum(), start, method="newton-exact")
+    return found.x, found.fun, found.nit

@@ -71,7 +71,10 @@ def page(versions: str) -> str:
 
 
 _SLOW = """The line search of pytorch-minimize's `bfgs`, `l-bfgs` and `cg` takes minutes to trace: its bracket is one of
-many lists of different kinds of numbers.
+many lists of different kinds of numbers. Loops in one another whose inner ones carry much take long as well: POT's
+`sinkhorn_epsilon_scaling` more than a minute, xitorch's `rootfinder` with Broyden's methods 17 CPU seconds, torchode's
+`tsit5` 6. POT makes its backend, and with it a generator of random numbers, at the first call, which must not be a
+converted one (D2S214).
 """
 
 

@@ -394,9 +394,11 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         return theirs(backward.of_tensor, *args, **kwargs)
     if f is torch.autograd.backward:
         return _backward(session, args, kwargs)
-    of_func = f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func."))
-    if of_func and not session.code.transforms:
-        raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
+    home = f"{getattr(f, '__module__', '')}."
+    batched = home == "torch._vmap_internals."  # of torch.autograd.functional, and of libraries older than torch.func
+    if (batched or home.startswith(("torch._functorch.", "torch.func."))) and not session.code.transforms:
+        name = "vmap" if batched else f.__name__
+        raise session.error(f"torch.func.{name} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     if held_choice((args, kwargs)) is not None:
         return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
