@@ -268,6 +268,27 @@ def test_memory_from_outside_is_written(function: Any) -> None:
     same(found[1], found[0])
 
 
+COUNTED, LOGGED = np.zeros(2), array.array("i", [1])
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+def test_memory_from_outside_is_written_once_where_the_trace_is_made_again() -> None:
+    def function(x: torch.Tensor, k: float) -> Any:
+        COUNTED[0] += 1
+        LOGGED.append(3)
+        made = np.zeros(2)  # an array of the Program, as the next trace knows
+        t = torch.from_numpy(made)
+        made += 2
+        return x * k + t
+
+    found = []
+    for called in (function, to_static(function)):
+        COUNTED[:], LOGGED[:] = 0, array.array("i", [1])
+        results = [called(torch.ones(2, dtype=torch.float64), k) for k in (1, 2, 3, 4, 4.5)]
+        found.append((results, COUNTED.copy(), LOGGED.tolist()))
+    same(found[1], found[0])
+
+
 @pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
 def test_another_array_of_the_same_content() -> None:
     found = []

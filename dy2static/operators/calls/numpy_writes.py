@@ -54,6 +54,8 @@ def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tup
         value = value.tensor
     elif isinstance(value, NumpyArray):
         value = value.tensor.clone()  # NumPy writes memory that overlaps as if it did not
+    if isinstance(value, torch.Tensor) and type(key) is numpy.ndarray and key.dtype.kind == "i":
+        value = value.to(array.tensor.dtype)  # torch writes places in no other dtype
     key = tuple(map(_as_torch, key)) if type(key) is tuple else _as_torch(key)
     return array.tensor.data, key, value  # autograd does not see what NumPy writes
 

@@ -38,7 +38,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, Undefine
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ops import host_numpy
-from runtime.tracer.ambient import contents, objects
+from runtime.tracer.ambient import contents, objects, one_call
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.memory import host_memory, hung
 from runtime.tracer.python_state.guards import is_plain
@@ -112,7 +112,11 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
             _note_hung(session, value, held)
         elif kind == "state":
             if contents.state_of(value) != held and not _made_inside(session, value):  # unjournaled.py looks at paths
-                back.get(id(value), _no_undo)()
+                undo = back.get(id(value), _nothing)
+                if session.call.may_be_for_one_call:
+                    one_call.note_written(undo)
+                else:
+                    undo()
                 host_memory.require_of_program(session, value)
                 changed.append(type(value).__name__)
         elif kind == "items":
@@ -134,8 +138,8 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
         done(session, f"a {name} is changed")
 
 
-def _no_undo() -> None:
-    """The Program is for this call alone: what happened has happened for it."""
+def _nothing() -> None:
+    """Nobody could put that back."""
 
 
 @contextmanager

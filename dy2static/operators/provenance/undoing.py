@@ -23,18 +23,18 @@ Undo = Callable[[], None]
 
 
 def undos(session: Session, values: Iterable[Any]) -> dict[int, Undo]:
-    """By identity of a value: what puts back what it holds now. Nothing, where a Program for one call will do.
+    """By identity of a value: what puts back what it holds now.
 
     Raises:
-        TraceError: D2S278, for a value that nothing could put back.
+        TraceError: D2S278, for a value that nothing could put back, where a Program for one call is of no use.
     """
-    if session.call.may_be_for_one_call:
-        return {}
     found: dict[int, Undo] = {}
     for value in values:
         undo = _undo(value)
         if undo is not None:
             found[id(value)] = undo
+        elif session.call.may_be_for_one_call:
+            continue
         elif isinstance(value, io.IOBase) or contents.is_iterator(value):
             session.once(f"code that is not converted is given a {type(value).__name__}")
     return found

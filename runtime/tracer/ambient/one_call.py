@@ -68,6 +68,8 @@ class Use:
 class _Call:
     deeds: list[Deed] = field(default_factory=list)
     unrepeatable: Callable[[], Exception | None] | None = None
+    written: list[Callable[[], None]] = field(default_factory=list)
+    """What puts back buffers from outside that a trace has written."""
 
 
 _calls: list[_Call] = []
@@ -107,6 +109,18 @@ def postpone() -> None:
     """The trace at hand ends, as it would have done what cannot be undone."""
     for trial in _trials:
         trial.postponed = True
+
+
+def note_written(put_back: Callable[[], None]) -> None:
+    """A trace has written a buffer from outside: that has happened for the call, if the trace is the last one."""
+    if _calls:
+        _calls[-1].written.append(put_back)
+
+
+def put_back_written() -> None:
+    """Another trace begins, or none is of use: what earlier ones have written will be written anew."""
+    while _calls and _calls[-1].written:
+        _calls[-1].written.pop()()
 
 
 def find(taken: Taken, owner: Any, what: Any, is_question: bool = False) -> Deed | None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from runtime import recursion_limit, torch_internals
-from runtime.errors import TraceError
+from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.template import KeyPath
 from runtime.ir.views import View
@@ -178,6 +178,7 @@ def trace(
     with trace_lock, recursion_limit.room(), _put_back(flagged):
         while True:
             one_call.require_repeatable()
+            one_call.put_back_written()
             session = Session(name)
             session.call.known, session.call.varying, session.sizes.apart = known, varying, apart or {}
             session.call.may_be_for_one_call, session.call.ahead, session.call.flagged = for_one_call, ahead, flagged
@@ -188,7 +189,8 @@ def trace(
                     shown = (traced.program, traced.program.output, [effect.tree for effect in traced.effects])
                     if others.agree(session, shown):
                         return traced
-            except Undecided:
+            except (Undecided, Dy2StaticError):
+                one_call.put_back_written()
                 raise
             except Restart as restart:
                 wider = known.and_also(restart.known)
