@@ -23,7 +23,7 @@ KINDS: dict[Any, type] = {
 }  # fmt: skip
 """Classes, and what stands for their objects."""
 _IN_ANY_ORDER = frozenset({sorted, max, min, sum, any, all})
-_TAKING = frozenset({list, tuple, enumerate, zip, map, filter, reversed, *_IN_ANY_ORDER})
+_TAKING = frozenset({list, tuple, iter, enumerate, zip, map, filter, reversed, *_IN_ANY_ORDER})
 """Builtins that take the items of what they are given."""
 
 
