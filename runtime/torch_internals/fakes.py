@@ -174,6 +174,20 @@ def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> t
     return _noted(shape_env, symbol, size)
 
 
+def new_count(shape_env: ShapeEnv) -> torch.SymInt:
+    """A fresh symbolic int that is 0 or more, which sympy knows: ``max(n + 4, 1)`` is ``n + 4``."""
+    from torch.fx.experimental import symbolic_shapes
+
+    plain = symbolic_shapes.make_symbol
+    symbolic_shapes.make_symbol = functools.partial(plain, nonnegative=True)
+    try:
+        symbol = shape_env.create_unbacked_symint()
+    finally:
+        symbolic_shapes.make_symbol = plain
+    symbolic_shapes.constrain_range(symbol, min=0)
+    return _noted(shape_env, symbol, size=False)
+
+
 def new_number(shape_env: ShapeEnv, kind: str) -> Any:
     """A fresh symbol for a number of which nothing is known; ``kind`` is "bool", "int" or "float"."""
     return _noted(shape_env, getattr(shape_env, f"create_unbacked_sym{kind}")(), size=False)

@@ -14,6 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from components import COMPONENTS, Component
+from generation import CAPTURED, NEW
+from generation import REFUSED as NOT_GENERATED
 from libraries import DISTRIBUTIONS, LIBRARIES, Library
 from loops import LOOPS
 from models import FLOAT32, KINDS, LENGTHS, MODELS, REFUSED
@@ -58,7 +60,7 @@ _TAIL = """## In other tools' hands
 
 def page(versions: str) -> str:
     """The text of the page; ``versions``: of the libraries that were used."""
-    parts = [_HEAD, f"{_VERSIONS}{versions}.\n", _MODELS, _models(), _EXPERTS, _files()]
+    parts = [_HEAD, f"{_VERSIONS}{versions}.\n", _MODELS, _models(), _EXPERTS, _files(), _generation()]
     loops = {name: one for name, one in PIECES.items() if one.loop and not one.refused}
     others = {name: one for name, one in LIBRARIES.items() if not one.loop and not one.refused}
     refused = {name: one for name, one in LIBRARIES.items() if one.refused}
@@ -92,6 +94,16 @@ def _files() -> str:
         sizes and lengths, and the losses of twenty training steps, are eager's
         (`tests/third_party/test_model_files.py`: {", ".join(LENGTHS)}; run with transformers 5.24.0, 19 minutes on a
         core). With and without a mask are two files."""
+    return _filled(text)
+
+
+def _generation() -> str:
+    done = "; ".join(f"{name}, {way}{', with a mask' * masked}{', with an early end' * (end is not None)}"
+                     for name, way, masked, end in CAPTURED)  # fmt: skip
+    refused = "; ".join(f"{name}, {way} ({code}: {why})" for name, way, code, why in NOT_GENERATED)
+    text = f"""**Generation.** `generate` captured whole, in one function that calls it, with a cache that grows and up
+        to {NEW} new tokens: eager's tokens to the bit, and eager's random stream afterwards. {done}. The first call is
+        traced for 10 to 20 seconds, and a call with other sizes again. Refused: {refused}."""
     return _filled(text)
 
 

@@ -231,7 +231,7 @@ def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: di
         if isinstance(owner, (dict, set, frozenset)):
             keys = given[:1] if name in _BY_KEY else keys_of(type(owner), given) if name in _BY_ITEMS else []
             if name in _BY_KEY or name in _BY_ITEMS:
-                asked_methods.require_hashed(session, _name(f), [*keys, owner])
+                asked_methods.require_hashed(session, _name(f), [*keys, *asked_methods.keys_in(owner)])
         elif isinstance(owner, type) and issubclass(owner, dict) and name == "fromkeys":
             asked_methods.require_hashed(session, _name(f), keys_of(set, given[:1]))
 

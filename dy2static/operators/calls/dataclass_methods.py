@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import operator
 import sys
 import types
@@ -48,6 +49,44 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
 _EQUAL: Any = tensors_in_python.equal_fields
 
 
+def constructed(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether this is a constructor that ``dataclass`` wrote: then it has been run, statement by statement, as its own
+    code cannot be given what only the run knows.
+
+        self.scores = scores                 a ``__setattr__`` of the user's, and what a list that grows becomes
+        self.__post_init__(...)
+    """
+    owner = _owner(f, args[0]) if f.__name__ == "__init__" and args else None
+    if owner is None:
+        return False
+    made = args[0]
+    bound = inspect.signature(f).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    frozen = vars(owner)["__dataclass_params__"].frozen
+    for_post_init = []
+    for field in vars(owner)["__dataclass_fields__"].values():
+        kind = field._field_type.name
+        if kind == "_FIELD_CLASSVAR":
+            continue
+        made_here = field.default_factory is not dataclasses.MISSING
+        if field.init:
+            value = given[field.name]
+            if made_here and type(value).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
+                value = call(field.default_factory)
+        elif made_here:
+            value = call(field.default_factory)
+        else:  # the class has it
+            continue
+        if kind == "_FIELD_INITVAR":
+            for_post_init.append(value)
+        else:
+            call(object.__setattr__ if frozen else setattr, made, field.name, value)
+    if hasattr(owner, "__post_init__"):
+        call(made.__post_init__, *for_post_init)
+    return True
+
+
 @contextlib.contextmanager
 def converted_parts(session: Session, f: types.FunctionType, args: tuple[Any, ...]) -> Iterator[None]:
     """While a constructor that ``dataclass`` wrote runs: the ``__post_init__`` that it calls is converted."""
@@ -86,11 +125,14 @@ def _owner(f: types.FunctionType, obj: Any) -> Any:
     if f.__code__.co_filename != "<string>":  # which no file has
         return None
     for cls in type(obj).__mro__:
-        if vars(cls).get(f.__name__) is f:
+        written = vars(cls).get(f.__name__)
+        while written is not f and isinstance(written, types.FunctionType):  # others may have been put around it
+            written = vars(written).get("__wrapped__")
+        if written is f:
             given = vars(cls).get("__dataclass_params__")
             asked = {"__init__": "init", "__eq__": "eq"}.get(f.__name__, "order")
             return cls if given is not None and getattr(given, asked) else None
     return None
 
 
-__all__ = ["NOT_DONE", "called", "converted_parts"]
+__all__ = ["NOT_DONE", "called", "constructed", "converted_parts"]

@@ -177,6 +177,9 @@ def call_as_it_is(
     session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call a Python function that is not converted: what it may read is guarded, what it changes is found."""
+    if f.__name__ == "__init__" and boundary.holds_stand_in((*args[1:], *kwargs.values())):
+        if dataclass_methods.constructed(session, f, args, kwargs):
+            return None
     boundary.require(session, f, args, kwargs)
     keyed_keys.require_none(session, f, (*args, *kwargs.values()))
     if args and isinstance(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):

@@ -71,6 +71,15 @@ def require_items(session: Session, what: str, values: Iterable[Any], is_convert
             is_converted and _is_users(_found(value, "__iter__")))], ITEMS)
 
 
+def keys_in(container: Any) -> Iterable[Any]:
+    """What a look at a container compares: the keys of a dict, the items of a set; never the container itself."""
+    if reachable.is_growing(container):
+        return ()
+    if isinstance(container, dict):
+        return list(dict.__iter__(container))
+    return list(container) if type(container) in (set, frozenset) else (container,)
+
+
 def _keys(values: Iterable[Any]) -> Iterator[Any]:
     todo = list(values)
     while todo:
@@ -377,6 +386,6 @@ def _called_by(code: types.CodeType) -> frozenset[str]:
 
 
 __all__ = [
-    "COPIED", "HASHED", "ITEMS", "SHOWN", "called_by", "is_needed", "leads", "passes_on", "require", "require_hashed",
-    "require_items", "require_modules", "require_shown",
+    "COPIED", "HASHED", "ITEMS", "SHOWN", "called_by", "is_needed", "keys_in", "leads", "passes_on", "require",
+    "require_hashed", "require_items", "require_modules", "require_shown",
 ]  # fmt: skip

@@ -205,10 +205,14 @@ def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> tor
     fake = session.fake(tensor)
     shape: list[Any] = list(fake.shape)
     strides: list[Any] = list(torch_internals.strides_of(fake))
-    shape[dim] = session.sizes.fresh()
+    known = step == 1 and (part.start is None or type(part.start) is int and part.start == 0)
+    shape[dim], symbol = session.sizes.first_of(shape[dim], part.stop) if known else (session.sizes.fresh(), None)
     strides[dim] = strides[dim] * step
     bounds = (session.operand(part.start), session.operand(part.stop))
-    return _view(session, tensor, "aten.slice.Tensor", (dim, *bounds, step), shape, strides)
+    out = _view(session, tensor, "aten.slice.Tensor", (dim, *bounds, step), shape, strides)
+    if symbol is not None:
+        session.sizes.bind_size(symbol, session.read(out), dim)
+    return out
 
 
 def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ...], shape: list[Any],

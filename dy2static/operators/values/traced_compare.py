@@ -252,7 +252,8 @@ def own_key(session: Session, container: Any, key: Any) -> Any:
     """
     if not isinstance(container, (dict, set, frozenset)):
         return key
-    asked_methods.require_hashed(session, f"a look at a {type(container).__name__}", (key, container))
+    asked_methods.require_hashed(
+        session, f"a look at a {type(container).__name__}", (key, *asked_methods.keys_in(container)))
     key = tensor_keys.own(session, key)
     require_own_keys(session, container, key)
     return key

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, in
 from runtime.tracer.control.join import NOWHERE, Join, outside
 from runtime.tracer.control.merged import Merged, is_new
 from runtime.tracer.control.older import Identities, older
-from runtime.tracer.numbers import known_sizes, staging
+from runtime.tracer.numbers import known_sizes, selected, staging
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.held import RowField
 from runtime.tracer.python_state.journal import Place
@@ -69,8 +68,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
-        for run, truth in itertools.zip_longest(runs, truths):
-            prepare = None if truth is None else functools.partial(_enter, session, pred, truth)
+        for number, run in enumerate(runs):
+            prepare = functools.partial(_enter, session, pred, truths[number] if truths else number)
             paths.append(trace_path(session, name, names, run, prepare))
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
@@ -108,12 +107,17 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         containers.store(session, place, value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
+    if not truths:
+        selected.note_result(session, values[-1], pred, [None if path.ended else path.result for path in paths])
     return values[-1]
 
 
-def _enter(session: Session, flag: Staged, truth: bool, scope: Scope) -> None:
-    """A path begins on which a flag is so."""
-    known_sizes.hold_on_path(session, flag, truth)
+def _enter(session: Session, flag: Staged, truth: bool | int, scope: Scope) -> None:
+    """A path begins on which a flag is so, or a number this."""
+    if type(truth) is bool:
+        known_sizes.hold_on_path(session, flag, truth)
+    else:
+        selected.hold(session, flag.var, frozenset((truth,)))
 
 
 def _before(place: Place) -> Any:

@@ -18,6 +18,7 @@ from runtime.tracer.control.memory_parts import JoinMemory
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.numbers import selected
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import flattening, origins, structure, unification
@@ -72,6 +73,9 @@ class Join:
                 with path.inside(session):
                     joined = unification.carried(session, picture(path, value), context)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
+            values = [value if path.ended or value is NOWHERE else _known(session, path, value)
+                      for path, value in zip(self.paths, values)]  # fmt: skip
+            alive = [(path, value) for path, value in zip(self.paths, values) if any(path is one for one, _ in alive)]
             pictures = [picture(path, value) for path, value in alive]
             joined = pictures[0]
             for one in pictures[1:]:
@@ -207,6 +211,21 @@ def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> boo
         return all(outside(session, entry, item) for item in value)
     fields = structure.field_items(value)
     return fields is None or all(outside(session, entry, item) for item in fields[1])
+
+
+def _known(session: Session, path: Path, value: Any) -> Any:
+    """A value that a path leaves, with what it is there in place of one of several; so is what a container holds."""
+    if isinstance(value, structure.Choice):
+        if hasattr(value, "run"):
+            return value
+        with path.inside(session):
+            known = selected.only(session, value.selector)
+        return value if known is None else _known(session, path, value.options[known])
+    if type(value) is structure.ListContent and any(isinstance(item, structure.Choice) for item in value):
+        return structure.ListContent(_known(session, path, item) for item in value)
+    if type(value) is structure.DictContent and any(isinstance(item, structure.Choice) for item in value.values()):
+        return structure.DictContent({key: _known(session, path, item) for key, item in value.items()})
+    return value
 
 
 def _holds_row(value: Any) -> bool:

@@ -7,6 +7,7 @@ places in Python state and objects that the iteration turned out to change.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from runtime.ir import Operand, Type, Variable
 from runtime.tracer.control import loop_objects
 from runtime.tracer.control.branches import Names, Path
 from runtime.tracer.control.loop_objects import Cell, LoopObjects
+from runtime.tracer.control.loop_steps import Held, Steps
 from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.older import Identities, older
 from runtime.tracer.control.parts import Number
@@ -34,7 +36,7 @@ class LoopValues:
 
     def __init__(
         self, session: Session, slots: list[Slot], names: Names, alone: set[int],
-        functions: Sequence[Callable[..., Any]],
+        functions: Sequence[Callable[..., Any]], steps: Steps | None = None,
     ) -> None:  # fmt: skip
         """``alone``: the names, by number, that are all that refers to the list or dict with which the loop begins.
 
@@ -43,6 +45,8 @@ class LoopValues:
         self.session = session
         self.slots = slots
         self.next_slots = slots
+        self.steps = self.next_steps = steps or Steps()
+        """What is known of sizes that change, and what is in the next attempt."""
         self.changed: list[Slot] = []
         """Those of ``next_slots`` that were widened."""
         self.inner: list[Any] = []
@@ -113,7 +117,11 @@ class LoopValues:
             slot.cell: loop_objects.stand_in(session, slot.cell) for slot in self.slots if slot.cell
         }
         context = structure.JoinContext(stand_ins=stand_ins)
-        values = [flattening.lift(session, slot.carried, variables, context) for slot in self.slots]
+        mine = list(itertools.islice(variables, sum(structure.width(slot.carried) for slot in self.slots)))
+        inits = [slot.init for slot in self.slots]
+        told = self.steps.told(session, [slot.carried for slot in self.slots], inits, mine)
+        variables = iter(mine)
+        values = [flattening.lift(session, one, variables, context) for one in told]
         for slot, value in zip(self.slots, values):
             if slot.cell is not None:
                 loop_objects.fill(session, stand_ins[slot.cell], slot.cell, value)
@@ -200,6 +208,7 @@ class LoopValues:
         """
         session = self.session
         self.next_slots = []
+        new: list[Held] = []
         starts = [unification.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
         context = structure.JoinContext(self.made)
         empty = [place.owner for place in path.places if place.kind == "content" and type(place.owner) is dict
@@ -208,8 +217,12 @@ class LoopValues:
             if any(structure.row_of(one) is not None for one in empty):  # it got keys, and went into their table
                 raise keys_change(session)
             self._widen_slots(starts, context, widen_lengths)
-            unknown = self._new_places(path, befores, repeated, context, widen_lengths)
-            self._new_cells(context)
+            unknown = self._new_places(path, befores, repeated, context, widen_lengths, new)
+            self._new_cells(context, new)
+            held = [Held(slot.init, inner, out) for slot, inner, out in zip(self.slots, self.inner, self.outs)]
+            settled = not (self.changed or new or unknown)
+            carried = [slot.carried for slot in self.next_slots]
+            self.next_steps = self.steps.again(session, carried, [*held, *new], settled)
         return unknown
 
     def _widen_slots(
@@ -245,7 +258,7 @@ class LoopValues:
 
     def _new_places(
         self, path: Path, befores: dict[Place, Any], repeated: set[Place], context: structure.JoinContext,
-        widen_lengths: bool,
+        widen_lengths: bool, found: list[Held],
     ) -> set[Place]:  # fmt: skip
         """Slots for the places ``repeated`` that the iteration stored to; returns those that are none."""
         session = self.session
@@ -266,9 +279,10 @@ class LoopValues:
             mixing = context.mixing(widen_lengths or place.kind == "content")
             first, last = (unification.structure_of(session, value, mixing) for value in (before, out))
             self.next_slots.append(Slot(place.name, before, unification.unify(session, first, last, mixing), place))
+            found.append(Held(before, before, out))
         return unknown
 
-    def _new_cells(self, context: structure.JoinContext) -> None:
+    def _new_cells(self, context: structure.JoinContext, found: list[Held]) -> None:
         """Slots for what the objects hold that the iteration turned out to make."""
         session = self.session
         known = {slot.cell for slot in self.slots}
@@ -281,11 +295,12 @@ class LoopValues:
                 first = unification.structure_of(session, init, context)
                 carried = unification.unify(session, first, carried, context)
             self.next_slots.append(Slot("", init, carried, cell=cell))
+            found.append(Held(init, init, content))
 
     @property
     def fit(self) -> bool:
         """Whether the slots are what an iteration leaves, so that none was widened or added."""
-        return not self.changed and len(self.next_slots) == len(self.slots)
+        return not self.changed and len(self.next_slots) == len(self.slots) and self.next_steps is self.steps
 
     def refitted(self) -> set[int]:
         """Numbers of the slots that have another structure now."""

@@ -18,6 +18,7 @@ from runtime.tracer.control.joined_leaves import LoopLeaves
 from runtime.tracer.control.joined_nonwritable_views import LoopViews
 from runtime.tracer.control.joined_used_up import LoopUsedUp
 from runtime.tracer.control.loop_aliases import LoopAliases
+from runtime.tracer.control.loop_steps import Steps
 from runtime.tracer.control.loop_values import LoopValues
 from runtime.tracer.control.memory_parts import LoopMemory
 from runtime.tracer.control.parts import Body, LoopPart
@@ -71,9 +72,10 @@ def _settle(
     parts = _new_parts(session)
     repeat: set[Place] | None = None
     alike = True
+    steps = Steps()
     for number in range(TRIES):
         put_back = session.sizes.written()
-        attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location)
+        attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location, steps)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         if stable and not attempt.values.are_alike(attempt.path):
             stable = alike = False
@@ -85,9 +87,11 @@ def _settle(
         put_back()
         if moved:
             slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
+            steps = Steps()
             continue
         repeat = unknown if stable else None
         slots, parts = attempt.values.next_slots, [part.again() for part in attempt.parts]
+        steps = attempt.values.next_steps
     raise never_fixed(session, attempt.values.changed, location)
 
 
@@ -118,6 +122,7 @@ class _Attempt:
     def __init__(
         self, session: Session, slots: list[Slot], parts: list[LoopPart], test: Callable[[], Any],
         body: Callable[[], None], names: Names, alone: set[int], alike: bool, location: Location | None,
+        steps: Steps,
     ) -> None:  # fmt: skip
         """``alike``: see ``Scope``."""
         self.alike = alike
@@ -127,7 +132,7 @@ class _Attempt:
         self.names = names
         self.entry = session.storages.snapshot()
         self.args: list[Variable] = []
-        self.values = values = LoopValues(session, slots, names, alone, (body, test))
+        self.values = values = LoopValues(session, slots, names, alone, (body, test), steps)
 
         def run() -> Any:
             body()

@@ -1,4 +1,5 @@
-"""Conditions on sizes that are decided while tracing, since the Program is for some sizes only.
+"""Conditions on sizes that are decided while tracing, since the Program is for some sizes only, or since iterations of
+a loop only add to a size.
 
 A dimension is left open after calls with several sizes. Sizes 0 and 1 remain cases of their own, with other Programs.
 So ``x.shape[0] > 1`` is True there; that the size is 2 or more becomes an ``assume`` of the Program.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runtime.tracer.numbers import selected
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ else:
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
-_SMALLEST = 2
+SMALLEST = 2
+"""The least of a size whose sizes 0 and 1 have Programs of their own."""
 
 
 def _positive(difference: Any) -> bool | None:
@@ -43,14 +46,14 @@ DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "abs", "bit_l
 
 def decide(session: Session, value: Any) -> Any:
     """A staged bool, or the plain one that it is for every size that the Program is for."""
-    if not isinstance(value, StagedBool) or not session.sizes.apart:
+    if not isinstance(value, StagedBool) or not (session.sizes.apart or session.sizes.has_added):
         return value
     symbols: set[sympy.Symbol] = set()
     truth = _truth(session, value, symbols)
     if truth is None:
         return value
-    for symbol in sorted(symbols, key=str):
-        session.sizes.assume(sympy.Ge(symbol, _SMALLEST))
+    for symbol in sorted(filter(session.sizes.kept_apart, symbols), key=str):
+        session.sizes.assume(sympy.Ge(symbol, SMALLEST))
     return truth
 
 
@@ -67,6 +70,9 @@ def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
     name, args = meaning
     if name == "not_" and _is_bool(args[0]):
         hold_on_path(session, args[0], not truth)
+    elif name == selected.CHOSEN:
+        selector, truths = args
+        selected.hold(session, selector, frozenset(n for n, one in enumerate(truths) if one is truth))
     elif name in ("and_", "or_") and truth is (name == "and_"):
         for arg in args:
             hold_on_path(session, arg, truth)
@@ -147,9 +153,10 @@ def _compare(session: Session, name: str, a: Any, b: Any, symbols: set[sympy.Sym
         return None
     difference = left - right
     free = difference.free_symbols
-    if not free or not all(map(session.sizes.kept_apart, free)):
+    least = {symbol: session.sizes.least(symbol) for symbol in free}
+    if not free or None in least.values():
         return None
-    above = {symbol: sympy.Dummy(integer=True, nonnegative=True) + _SMALLEST for symbol in free}
+    above = {symbol: sympy.Dummy(integer=True, nonnegative=True) + number for symbol, number in least.items()}
     difference = sympy.expand(difference.xreplace(above))
     if name == "ne":
         same = _zero(difference)
@@ -171,16 +178,17 @@ def _expression(session: Session, value: Any) -> Any:
     if known is not None:
         return known
     definition = session.sizes.definition(value)
-    if definition is None or definition[0] not in _EXACT:
+    if definition is None or definition[0] not in EXACT:
         return None
     parts = [_expression(session, arg) for arg in definition[1]]
-    return None if None in parts else _EXACT[definition[0]](*parts)
+    return None if None in parts else EXACT[definition[0]](*parts)
 
 
-_EXACT: dict[str, Any] = {
+EXACT: dict[str, Any] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
     "pos": lambda a: a,
 }  # fmt: skip
+"""Operations that say the same of expressions as of numbers."""
 
 
-__all__ = ["DECIDED", "decide", "not_negative"]
+__all__ = ["DECIDED", "EXACT", "SMALLEST", "decide", "not_negative"]

@@ -58,6 +58,8 @@ class Sizes:
         """What follows from what the path to it says, where it was assumed."""
         self._on_path: dict[sympy.Symbol, Any] = {}
         """Sizes that are others, or numbers, on the path that the trace is on."""
+        self._added: dict[sympy.Symbol, Any] = {}
+        """What iterations of a loop have added to a size or number, as an expression over it."""
         self.natural: set[Variable] = set()
         """Counters of loops, which are never negative."""
         self.apart: dict[str, frozenset[int]] = {}
@@ -82,7 +84,9 @@ class Sizes:
         if isinstance(size, torch.SymInt):
             expr = size.node.expr
             if isinstance(expr, sympy.Symbol) and expr not in self._values:
-                self._sizes.setdefault(expr, (var, dim))
+                known = self._sizes.setdefault(expr, (var, dim))
+                if known[0] is not var and not self.session.visible(known[0]):  # of a Block that is closed by now:
+                    self._sizes[expr] = var, dim  # torch remembers how many items of a tensor are not 0
 
     def is_read_off(self, size: Any, var: Variable, dim: int) -> bool:
         """Whether a symbolic size is by definition that of ``var`` along ``dim``."""
@@ -102,7 +106,15 @@ class Sizes:
         """Whether a size can be computed from what the current Block may read."""
         if type(size) is int:
             return True
-        for symbol in size.node.expr.free_symbols:
+        return self.are_visible(size.node.expr)
+
+    def are_visible(self, expr: Any) -> bool:
+        """Whether the current Block may read what an expression is made of."""
+        for symbol in expr.free_symbols:
+            if symbol in self._added:
+                if not self.are_visible(self._added[symbol]):
+                    return False
+                continue
             var = self._values.get(symbol) or self._sizes.get(symbol, (None,))[0]
             if var is None or not self.session.visible(var):
                 return False
@@ -113,6 +125,7 @@ class Sizes:
         expr = size.node.expr
         if expr.is_number:
             return int(expr)
+        expr = self._without_added(expr)
         return str(expr.xreplace({symbol: sympy.Symbol(self.name(symbol)) for symbol in expr.free_symbols}))
 
     def name(self, symbol: sympy.Symbol) -> str:
@@ -121,6 +134,78 @@ class Sizes:
             count = sum(name.startswith("n") for name in self._names.values())
             self._names[symbol] = f"n{count}"
         return self._names[symbol]
+
+    # -- what loops add ------------------------------------------------------------------------------------------
+
+    def added(self, var: Variable, dim: int | None, start: Any, counted: bool) -> Any:
+        """What iterations of a loop have added to the size of ``var`` along ``dim``, or to the number ``var``.
+
+        ``start``: what it was before the loop. ``counted``: what is added is never negative.
+        """
+        size = self.fresh() if dim is not None else torch_internals.new_number(self.session.shape_env, "int")
+        symbol = size.node.expr
+        if dim is not None:
+            self._sizes[symbol] = var, dim
+        else:
+            self._values[symbol] = var
+        if not counted:
+            return symbol - start
+        more = torch_internals.new_count(self.session.shape_env).node.expr
+        self._added[more] = symbol - start
+        return more
+
+    def first_of(self, size: Any, stop: Any) -> tuple[Any, torch.SymInt | None]:
+        """The size of what ``[:stop]`` leaves of a dimension; a symbol to bind to it, if it is another number."""
+        whole = sympy.Integer(size) if type(size) is int else size.node.expr
+        wanted = self.in_terms(stop, {})
+        if wanted is not None and self._lower(wanted) >= 0 and self._lower(whole - wanted) >= 0:
+            return self.of_expression(wanted), None
+        least = 0 if wanted is None else min(self._lower(wanted), self._lower(whole))
+        symbol = self.fresh()
+        if least <= 0:
+            return symbol, None
+        more = torch_internals.new_count(self.session.shape_env).node.expr
+        self._added[more] = symbol.node.expr - least
+        return self.of_expression(more + least), symbol
+
+    def _lower(self, expr: Any) -> int:
+        """A number that an expression is never less than; -1 if none is known."""
+        env = self.session.shape_env
+        if not expr.free_symbols <= env.var_to_range.keys():
+            return -1
+        lower = env.bound_sympy(sympy.expand(expr)).lower
+        return int(lower) if lower.is_Integer else -1
+
+    def of_expression(self, expr: Any) -> Any:
+        """A size, as torch takes it."""
+        expr = sympy.expand(expr)
+        return int(expr) if expr.is_Integer else self.session.shape_env.create_symintnode(expr, hint=None)
+
+    def note_number(self, var: Variable, size: Any) -> None:
+        """A number of the Program is this, wherever a size is computed from it."""
+        self._numbers[var] = size
+
+    def in_terms(self, value: Any, atoms: dict[Variable, Any]) -> Any:
+        """An int over symbols, with those of ``atoms`` for numbers that none stands for; None for anything else."""
+        if type(value) is int:
+            return sympy.Integer(value)
+        if type(value) is not StagedInt:
+            return None
+        known = self.expression(value)
+        if known is not None:
+            return known
+        name, args = self._definitions.get(value.var) or ("", ())
+        if name in known_sizes.EXACT and all(type(arg) is int or type(arg) is StagedInt for arg in args):
+            return known_sizes.EXACT[name](*(self.in_terms(arg, atoms) for arg in args))
+        return atoms.setdefault(value.var, sympy.Dummy(integer=True))
+
+    def _without_added(self, expr: Any) -> Any:
+        """An expression over what the Program has: a size where it says what was added to it."""
+        while not self._added.keys().isdisjoint(expr.free_symbols):
+            expr = expr.xreplace({one: self._added[one] for one in expr.free_symbols if one in self._added})
+            if not expr.is_Relational:
+                expr = sympy.expand(expr)
+        return expr
 
     # -- staged numbers to symbols -------------------------------------------------------------------------------
 
@@ -168,6 +253,17 @@ class Sizes:
         """Whether a symbol is the size of an input that is neither 0 nor 1 in any call that this Program is for."""
         name, dim = self._inputs.get(symbol, ("", -1))
         return dim in self.apart.get(name, frozenset())
+
+    def least(self, symbol: sympy.Symbol) -> int | None:
+        """What a size is at least in every call that this Program is for; None for a number that is no size."""
+        if self.kept_apart(symbol):
+            return known_sizes.SMALLEST
+        return 0 if symbol in self._added or symbol in self._sizes and symbol not in self._values else None
+
+    @property
+    def has_added(self) -> bool:
+        """Whether it is known of a size what iterations of a loop add to it."""
+        return bool(self._added)
 
     def is_of_inputs(self, size: torch.SymInt) -> bool:
         """Whether a size is computed from sizes of inputs alone."""
@@ -245,6 +341,8 @@ class Sizes:
 
     def _emit_new(self, expr: Any) -> Operand:
         session = self.session
+        if not self._added.keys().isdisjoint(expr.free_symbols):
+            return self._emit(self._without_added(expr))
         if isinstance(expr, sympy.Symbol):
             if expr in self._values:
                 return session.require_visible(self._values[expr], "a Python number")

@@ -73,6 +73,8 @@ class Scope:
     forward: Scope | None = None
     """In a backward Block: the Block that it is the gradient of, whose values it may read too."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
+    selected: dict[Variable, frozenset[int]] = field(default_factory=dict)
+    """What the path to it says of numbers that tell which of several a value is."""
     begins: dict[Variable, Variable] = field(default_factory=dict)
     """In the body of a loop: what values that it carries were before the loop."""
     firsts: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.ambient.walks import walk
-from runtime.tracer.numbers import staging
+from runtime.tracer.numbers import selected, staging
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values import structure
 from runtime.tracer.values.containers import several
@@ -62,6 +62,9 @@ def distribute(
 
     if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
         return choice.run(session, function)
+    known = selected.only(session, choice.selector)
+    if known is not None:
+        return path(choice.options[known])()
     before = session.constructs.paths
     if before > 1 and before * len(choice.options) > _PATHS:
         raise too_many(session, before * len(choice.options))

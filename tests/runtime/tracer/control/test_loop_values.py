@@ -80,7 +80,7 @@ def test_what_is_known_is_itself_in_the_body_and_what_is_carried_has_a_stand_in(
     def body() -> None:
         assert local.y is not x and local.z is x and isinstance(local.n, Staged)
         assert session.scope.begins[session.read(local.y)] is session.read(x)
-        local.y, local.n = local.y * 2, local.n + 1
+        local.y, local.n = local.y * 2, local.n * 2
 
     first = first_slots(session, local, {})
     values, path, _ = attempt(staging, local, widened(staging, local, first), body)
@@ -100,7 +100,7 @@ def widened(staging: Staging, local: Local, slots: list[Slot]) -> list[Slot]:
     """The slots after an iteration that changes ``y`` and ``n``."""
 
     def body() -> None:
-        local.y, local.n = local.y * 2, local.n + 1
+        local.y, local.n = local.y * 2, local.n * 2
 
     return attempt(staging, local, slots, body)[0].next_slots
 

@@ -1,0 +1,44 @@
+"""What the path that the trace is on says of a number that tells which of several a value is.
+
+    if mask is not None:               mask: None or a tensor, as %which says
+        mask = mask + 1                here %which is 1: the value is the tensor, and nothing is asked about None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from runtime.ir import Variable
+from runtime.tracer.numbers.scalars import Staged, StagedBool
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+CHOSEN = "chosen"
+"""The meaning of a bool that is one plain bool or the other, by a number: the number, and what it is for each value."""
+
+
+def note_result(session: Session, result: Any, selector: Staged, results: Sequence[Any]) -> None:
+    """``result`` is what a ``switch`` gives; ``results``: what its branches do, None for those that end."""
+    if isinstance(result, StagedBool) and all(one is None or type(one) is bool for one in results):
+        session.sizes.note_meaning(result, CHOSEN, (selector.var, tuple(results)))
+
+
+def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
+    """In the Block that is open, a number is one of these."""
+    known = session.scope.selected.get(selector)
+    session.scope.selected[selector] = values if known is None else known & values
+
+
+def only(session: Session, selector: Staged) -> int | None:
+    """The one value that a number has on the path that the trace is on; None if there are several, or none is known."""
+    possible: frozenset[int] | None = None
+    for scope in session.scope.chain():
+        known = scope.selected.get(selector.var)
+        if known is not None:
+            possible = known if possible is None else possible & known
+    return next(iter(possible)) if possible is not None and len(possible) == 1 else None
+
+
+__all__ = ["CHOSEN", "hold", "note_result", "only"]
