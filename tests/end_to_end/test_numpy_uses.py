@@ -60,7 +60,7 @@ def a_number_of_two_types(x: torch.Tensor) -> Any:
     a, s = x.numpy(), np.float64(0.5)
     if x.sum() > 2:
         s = 2
-    return a * s, s - a, np.minimum(a, s), a > s, x
+    return a * s, s - a, np.minimum(a, s), a > s, torch.as_tensor(s) + x, torch.tensor(s) + x, x
 
 
 def methods_that_write(x: torch.Tensor) -> Any:

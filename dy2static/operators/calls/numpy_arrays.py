@@ -78,12 +78,12 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return _made(session, "asarray", (owner, *args), kwargs)
     given = [*args, *kwargs.values()]
     name = _FUNCTIONS.get(id(f))
-    if name is not None or id(f) in _MAKING:
+    if name is not None or id(f) in _MAKING or id(f) in _TO_TENSOR:
         chosen = next((one for one in walk(given, _items, _DEEPEST) if isinstance(one, Choice)), None)
         if chosen is not None and any(map(_holds_array, (*given, *chosen.options))):
             return distribute(session, chosen, lambda option: traced(
                 session, f, _with(args, chosen, option), _with(kwargs, chosen, option)))
-        if any(type(one) in (list, tuple) and _holds_tensor(one) for one in given):
+        if id(f) not in _TO_TENSOR and any(type(one) in (list, tuple) and _holds_tensor(one) for one in given):
             args, kwargs = _of_arrays(session, args), _of_arrays(session, kwargs)
             given = [*args, *kwargs.values()]
     arrays = any(map(_holds_array, given))

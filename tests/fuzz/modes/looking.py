@@ -157,8 +157,8 @@ class Looking(Beside):
     tail = "    return p * 1, q, r, n, v, log, items, table, own\n"
     names = ("p", "q", "r")
     stays = True
-    refusals = frozenset({"D2S210", "D2S212", "D2S213", "D2S214", "D2S243", "D2S245", "D2S260", "D2S262", "D2S263",
-                          "D2S264", "D2S265", "D2S277"})
+    refusals = frozenset({"D2S210", "D2S212", "D2S213", "D2S214", "D2S229", "D2S243", "D2S245", "D2S253", "D2S260",
+                          "D2S262", "D2S263", "D2S264", "D2S265", "D2S277"})
 
     def thing(self) -> str:
         """Something that is asked about."""
