@@ -98,6 +98,10 @@ class StaticFunction:
     def __wrapped__(self) -> Callable[..., Any]:
         return self.function
 
+    def __prepare_scriptable__(self) -> Callable[..., Any]:
+        """What ``torch.jit.script`` compiles."""
+        return self.function
+
     @property
     def __self__(self) -> Any:
         if self._subject.instance is NOTHING:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.utils import prune
 
 import dy2static
 from dy2static import to_static
 from dy2static.errors import TraceError
+from tests.oracle import same
 
 
 class Net(torch.nn.Module):
@@ -131,3 +133,61 @@ def test_threads_share_the_programs() -> None:
         thread.join()
     assert all(torch.equal(one, net(x + index)) for index, ones in enumerate(found) for one in ones)
     assert len(static.forward.programs) == 1
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def signed(x: Any) -> Any:
+    return x.pow(3).sum() if x.sum() > 0 else x.pow(2).sum()
+
+
+def pruned(net: Any, x: Any) -> Any:
+    prune.l1_unstructured(net.linear, "weight", 0.5)
+    return net(x)
+
+
+def in_anomaly_mode(net: Any, x: Any) -> Any:
+    with torch.autograd.detect_anomaly(check_nan=False):
+        net(x).sum().backward()
+    return [one.grad for one in net.parameters()]
+
+
+def saved_on_cpu(net: Any, x: Any) -> Any:
+    with torch.autograd.graph.save_on_cpu():
+        net(x).sum().backward()
+    return [one.grad for one in net.parameters()]
+
+
+def trained_quantised(net: Any, x: Any) -> Any:
+    net.qconfig = torch.ao.quantization.get_default_qat_qconfig("x86")
+    torch.ao.quantization.prepare_qat(net.train(), inplace=True)
+    return [net(x), net(x * 2)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tool", [pruned, in_anomaly_mode, saved_on_cpu, trained_quantised],
+                         ids=lambda one: one.__name__)  # fmt: skip
+def test_tools_around_a_converted_module(tool: Any) -> None:
+    net, x = Deciding(), torch.randn(4, 3)
+    same(tool(to_static(copy.deepcopy(net), backend="interpreter"), x), tool(net, x))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_transforms_of_functions() -> None:
+    x = torch.randn(3)
+    static = to_static(signed)
+    for given in (x, -x):
+        same(torch.func.hessian(static)(given), torch.func.hessian(signed)(given))
+        same(torch.func.jvp(static, (given,), (x,)), torch.func.jvp(signed, (given,), (x,)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_symbolic_traces_see_the_original() -> None:
+    x = torch.randn(4, 3)
+    traced = torch.fx.symbolic_trace(to_static(torch.nn.Linear(3, 2)))
+    assert traced(x).shape == (4, 2)
+    with pytest.raises(torch.fx.proxy.TraceError):
+        torch.fx.symbolic_trace(to_static(Deciding()))
+    assert torch.equal(torch.jit.script(to_static(doubled))(x), x * 2)
