@@ -303,7 +303,7 @@ def symmetric_affinity(points: Any) -> Any:
 
 
 @_loop("torchdr SinkhornAffinity", "torchdr", "torchdr", POINTS, "scales until the sums are one", refused="D2S227",
-       why="a logger's cache of levels is filled on a path")
+       why="a dict that its loggers lead to changes on a path")
 def sinkhorn_affinity(points: Any) -> Any:
     import torchdr
 

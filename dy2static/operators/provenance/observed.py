@@ -330,6 +330,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
         if id(value) in seen or is_plain(value) or isinstance(value, (Staged, Choice, Undefined)):
             continue
         seen.add(id(value))
+        seen.update(contents.notes_of(value))
         if isinstance(value, torch.Tensor):
             found.append((value, "hung", dict(value.__dict__)))
             continue

@@ -11,6 +11,7 @@ import gc
 import inspect
 import io
 import itertools
+import logging
 import sys
 import types
 import warnings
@@ -51,6 +52,12 @@ _ASKING = (reversed, type(iter(_Asked())))
 
 _STATELESS = (list, dict, set, tuple, frozenset, types.FunctionType, types.MethodType)
 """Classes whose instances hold nothing but what can be asked of them."""
+
+
+def notes_of(value: Any) -> tuple[int, ...]:
+    """The ids of what an object keeps for itself alone, which whoever asks it fills: a logger notes which levels it
+    records, also when torch logs in the middle of a trace."""
+    return (id(vars(value).get("_cache")),) if issubclass(type(value), logging.Logger) else ()
 
 
 def state_of(value: Any) -> Any:

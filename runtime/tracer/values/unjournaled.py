@@ -77,6 +77,7 @@ def picture(session: Session) -> Picture:
         if known or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
             continue
         seen.add(id(value))
+        seen.update(contents.notes_of(value))
         if isinstance(value, _LARGE_KINDS):
             if depth < _DEPTH and id(value) in session.objects.created:
                 todo += [(item, depth + 1) for item in vars(value).values()]
