@@ -9,13 +9,15 @@ import torch
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
     "sampling": {"do_sample": True, "top_k": 5, "top_p": 0.9, "temperature": 0.7},
+    "beam search": {"do_sample": False, "num_beams": 3},
     "static cache": {"do_sample": False, "cache_implementation": "static"},
 }
 """The options of ``generate`` for a way of decoding."""
 
 CAPTURED: tuple[tuple[str, str, bool, int | None], ...] = (
     ("gpt2", "greedy", False, None), ("gpt2", "greedy", True, 50), ("gpt2", "sampling", True, 50),
-    ("t5", "greedy", True, None), ("bart", "greedy", False, None),
+    ("t5", "greedy", True, None), ("bart", "greedy", False, None), ("gpt2", "beam search", False, None),
+    ("t5", "beam search", True, None),
 )  # fmt: skip
 """Model, way, whether it is given a mask, and the token that ends a sequence, if another than the model's."""
 
