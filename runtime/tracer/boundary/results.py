@@ -385,8 +385,9 @@ class Outputs:
             if isinstance(value, structure.BOUND):
                 return self._record("method", self._name(type(value), _name_of(type(value))), keys, items)
             if kind == "dataclass":
-                extra = [(key, item) for key, item in objects.attributes(value).items() if key not in keys]
-                keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
+                own = objects.attributes(value)  # a field of which the class has the default stays there
+                named = dict(zip(keys, items))
+                keys, items = tuple(own), tuple(named.get(key, item) for key, item in own.items())
             return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
         return self._object(value)
 
