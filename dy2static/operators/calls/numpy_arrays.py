@@ -74,8 +74,6 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     owner = unasked(f, "__self__")
     if isinstance(owner, numpy.ndarray) and f.__name__ == "fill" and isinstance((*args, None)[0], (Staged, NumpyArray)):
         return traced(session, operator.setitem, (owner, ..., *args), {})
-    if isinstance(owner, torch.Tensor) and unasked(f, "__func__") is torch.Tensor.__array__:
-        return _made(session, "asarray", (owner, *args), kwargs)
     given = [*args, *kwargs.values()]
     name = _FUNCTIONS.get(id(f))
     if name is not None or id(f) in _MAKING or id(f) in _TO_TENSOR:
@@ -119,6 +117,8 @@ def _written(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     given = kwargs.get("out", args[f.nin :])
     out = given[0] if type(given) is tuple and len(given) == 1 else given
     result = traced(session, f, args[: f.nin], {key: one for key, one in kwargs.items() if key != "out"})
+    if out is None:
+        return result
     fits = isinstance(out, (NumpyArray, numpy.ndarray)) and isinstance(result, NumpyArray) and f.nout == 1
     if not fits or "where" in kwargs or len(out) != length(session, result) or (
             not numpy.can_cast(dtype_of(result), getattr(out, "dtype", None) or dtype_of(out), "same_kind")):

@@ -203,7 +203,7 @@ class Sizes:
         """An expression over what the Program has: a size where it says what was added to it."""
         while not self._added.keys().isdisjoint(expr.free_symbols):
             expr = expr.xreplace({one: self._added[one] for one in expr.free_symbols if one in self._added})
-            if not expr.is_Relational:
+            if isinstance(expr, sympy.Expr):  # no condition
                 expr = sympy.expand(expr)
         return expr
 

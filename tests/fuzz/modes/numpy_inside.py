@@ -125,7 +125,7 @@ class NumpyInside(Beside):
             f"({tensor}.detach() * 2).numpy()[::-1].copy()", f"np.exp({tensor}.detach()).numpy()",
             f"np.stack([{tensor}.detach(), {tensor}.detach() + 1])[1]", f"{tensor}.argsort().numpy()",
             f"np.asarray({tensor}.detach(), dtype=np.float64)", f"np.abs({tensor}.detach().numpy())",
-            f"{tensor}.detach().__array__()", f"np.array([{tensor}.detach().numpy(), {other}]).max(0)",
+            f"np.array([{tensor}.detach().numpy(), {other}]).max(0)",
         )
         ones = (
             f"{rng.choice(_ONES)}({one})", f"-{one}", f"{one} * {self.scalar()}", f"{one} + {self.scalar()}",
