@@ -16,7 +16,9 @@ from runtime.tracer.ambient.calls import Findings
 
 def note(session: Session, made: Any) -> None:
     """A dict or set is made here."""
-    memo(session).keyed[id(made)] = (made, session.location())
+    known = memo(session)
+    known.created[id(made)] = made
+    known.keyed[id(made)] = session.location()
 
 
 def become(session: Session, owner: Any, *keys: Any) -> None:
@@ -32,8 +34,8 @@ def become(session: Session, owner: Any, *keys: Any) -> None:
 
 def begin_again(session: Session, owner: Any) -> None:
     """As ``become``, for keys that are numbers of the run."""
-    known, where = memo(session).keyed.get(id(owner), (None, None))
-    if known is owner and where is not None and where not in session.call.known.keyed:
+    where = memo(session).keyed.get(id(owner))
+    if where is not None and where not in session.call.known.keyed:
         raise session.restart(Findings(keyed=frozenset((where,))))
 
 

@@ -93,8 +93,8 @@ class Memo:
     """Cached functions, by identity, whose cache was asked what it holds."""
     uncounted_caches: set[int] = field(default_factory=set)
     """Those that were called in ways that their caches do not count."""
-    keyed: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """Dicts and sets made inside, and where."""
+    keyed: dict[int, Location | None] = field(default_factory=dict)
+    """Where those of them are made that are dicts and sets."""
     iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)
     """What ``iter`` gave, and the path (a frame of the journal) it was made on."""
 
