@@ -40,11 +40,12 @@ _LONGEST = 256
 _OF_ITEMS = ("choice", "shuffle", "sample", "choices")
 _SHARED = random.random.__self__  # type: ignore[attr-defined]  # the generator behind the functions of random
 
-_FUNCTIONS: dict[Any, str] = {
-    **{getattr(time, name): f"time.{name}" for name in host.CLOCKS},
-    secrets.randbelow: "secrets.randbelow", secrets.token_hex: "secrets.token_hex",
-    secrets.token_urlsafe: "secrets.token_urlsafe",
+_FUNCTIONS: dict[int, str] = {
+    **{id(getattr(time, name)): f"time.{name}" for name in host.CLOCKS},
+    id(secrets.randbelow): "secrets.randbelow", id(secrets.token_hex): "secrets.token_hex",
+    id(secrets.token_urlsafe): "secrets.token_urlsafe",
 }  # fmt: skip
+"""By identity: what is called may be an object of the user's, whose ``__hash__`` nobody asks."""
 
 
 def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,10 +130,7 @@ def _new(session: Session, family: str, args: tuple[Any, ...], kwargs: dict[str,
 def _found(f: Any) -> tuple[str, Any] | None:
     """The name that a function has among the host operators, and the generator that it draws from, None for the one
     that all share."""
-    try:
-        name = _FUNCTIONS.get(f)
-    except TypeError:  # something callable that cannot be hashed
-        return None
+    name = _FUNCTIONS.get(id(f))
     if name is not None:
         return name, None
     owner, short = unasked(f, "__self__"), unasked(f, "__name__", "")

@@ -1,7 +1,7 @@
 """Dicts and sets with keys that are numbers of the run: from where they are made they are lists of keys and values.
 
-What is made of such numbers at once (``Counter(x.tolist())``, ``{int(n): x}``) needs no second attempt; others are
-found out as ``provenance.keyed_keys`` says.
+    Counter(x.tolist())  {int(n): x}     ->   a NumberCounter, a NumberDict: at once
+    seen = set(); seen.add(int(n))       ->   a NumberSet, in the second attempt (``provenance.keyed_keys``)
 """
 
 from __future__ import annotations
@@ -12,27 +12,33 @@ from typing import Any
 
 from dy2static.operators.calls import growing, keyed_in_python
 from dy2static.operators.calls.call import traced
-from dy2static.operators.provenance.keyed_keys import become, begin_again, is_key, is_of_run, refuse_order
+from dy2static.operators.provenance.keyed_keys import become, begin_again, is_key, is_of_run, refuse
 from dy2static.operators.shared.staging import Session
 from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
 from runtime.tracer.values import structure
 
-KINDS: dict[Any, type] = {
-    dict: keyed_in_python.NumberDict, set: keyed_in_python.NumberSet, Counter: keyed_in_python.NumberCounter,
-    defaultdict: keyed_in_python.NumberDefault, OrderedDict: keyed_in_python.NumberOrdered,
+_KINDS: dict[int, type] = {
+    id(dict): keyed_in_python.NumberDict, id(set): keyed_in_python.NumberSet,
+    id(Counter): keyed_in_python.NumberCounter, id(defaultdict): keyed_in_python.NumberDefault,
+    id(OrderedDict): keyed_in_python.NumberOrdered,
 }  # fmt: skip
-"""Classes, and what stands for their objects."""
-_IN_ANY_ORDER = frozenset({sorted, max, min, sum, any, all})
-_TAKING = frozenset({list, tuple, iter, enumerate, zip, map, filter, reversed, *_IN_ANY_ORDER})
+"""Classes, by identity, as nobody's ``__hash__`` is asked, and what stands for their objects."""
+_IN_ANY_ORDER = frozenset(map(id, (sorted, max, min, sum, any, all)))
+_TAKING = frozenset(map(id, (list, tuple, iter, enumerate, zip, map, filter, reversed))) | _IN_ANY_ORDER
 """Builtins that take the items of what they are given."""
+
+
+def is_kind(cls: Any) -> bool:
+    """Whether objects of a class may get keys that are numbers of the run."""
+    return id(cls) in _KINDS
 
 
 def made(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args)`` for a class of dicts or sets that is to hold numbers of the run; NotImplemented for others."""
     if not isinstance(f, type):
         return _of_a_class(session, f, args, kwargs)
-    cls = KINDS.get(f)
-    if cls is None or kwargs:
+    cls = _KINDS.get(id(f))
+    if cls is None or kwargs or (f is defaultdict and not all(one is None or callable(one) for one in args[:1])):
         return NotImplemented
     first = 1 if f is defaultdict else 0
     given = args[first:]
@@ -96,7 +102,7 @@ def note_method(session: Session, owner: Any, name: str, given: tuple[Any, ...])
     Raises:
         Restart: It is made of lists, then.
     """
-    if not given or type(owner) not in KINDS:
+    if not given or not is_kind(type(owner)):
         return
     if name in _OF_ONE[isinstance(owner, set)] or name == "get" and type(given[0]) is tuple:
         become(session, owner, given[0])
@@ -125,26 +131,23 @@ def _is_number(item: structure.Structure | None) -> bool:
 
 def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The arguments of a builtin that goes over them: the keys in place of such dicts and sets."""
-    try:
-        if f not in _TAKING:
-            return args
-    except TypeError:  # it has no hash
+    if id(f) not in _TAKING:
         return args
     return tuple(_listed(session, f, one, kwargs) if isinstance(one, Keyed) else one for one in args)
 
 
 def _listed(session: Session, f: Any, value: Keyed, kwargs: dict[str, Any]) -> Any:
-    if isinstance(value, KeyedSet) and f in _IN_ANY_ORDER and "key" not in kwargs:
+    if isinstance(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs:
         return traced(session, list, (value._keys,), {})
     if isinstance(value, KeyedSet):
-        refuse_order(value)
+        refuse(value, "the order")
     view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})  # type: ignore[attr-defined]
     return traced(session, view._listed, (), {})
 
 
 def of_real(session: Session, value: Any) -> Any:
     """A set or dict beside one that stands for numbers of the run, in the same form."""
-    cls = keyed_in_python.NumberSet if isinstance(value, (set, frozenset)) else KINDS.get(type(value))
+    cls = keyed_in_python.NumberSet if type(value) is frozenset else _KINDS.get(id(type(value)))
     if cls is None:
         return value
     found = traced(session, cls, (), {})
@@ -159,13 +162,14 @@ def _of_a_class(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return traced(session, getattr(args[0], f.__name__), args[1:], kwargs) if own else NotImplemented
     if (f is vars or f is dir) and args and isinstance(args[0], Keyed):
         return f(args[0].stands_for())
-    if type(f) is not types.BuiltinFunctionType or f.__name__ != "fromkeys" or f.__self__ not in (dict, OrderedDict):
+    if type(f) is not types.BuiltinFunctionType or f.__name__ != "fromkeys":
         return NotImplemented
-    if not args or kwargs or not _brings(session, set, args[0]):
+    if not (f.__self__ is dict or f.__self__ is OrderedDict) or not args or kwargs or (
+            not _brings(session, set, args[0])):
         return NotImplemented
-    found = traced(session, KINDS[f.__self__], (), {})
+    found = traced(session, _KINDS[id(f.__self__)], (), {})
     traced(session, found._from_keys, args, {})
     return found
 
 
-__all__ = ["KINDS", "made", "note_method", "of_items", "of_parts", "of_real", "taken"]
+__all__ = ["is_kind", "made", "note_method", "of_items", "of_parts", "of_real", "taken"]

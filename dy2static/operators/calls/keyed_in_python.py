@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2static.operators.provenance.keyed_keys import (
+    is_counter,
     is_mapping,
     is_set,
     members,
     own_class,
-    refuse_order,
-    refuse_text,
+    refuse,
     require_key,
 )
 from runtime.ops.keyed import (
@@ -94,22 +94,25 @@ class _Dict(KeyedDict):
     def __iter__(self) -> Iterator[Any]:
         count, removed = len(self._keys), self._removed
         for place in range(count):
-            if len(self._keys) != count:
-                raise RuntimeError(_RESIZED)
-            if self._removed != removed:
-                raise RuntimeError(_CHANGED)
+            self._require_unchanged(count, removed, False)
             yield self._keys[place]
+        self._require_unchanged(count, removed, True)
+
+    def _require_unchanged(self, count: int, removed: int, is_over: bool) -> None:
+        """While it is gone over: no key came or went, as far as Python notices."""
         if len(self._keys) != count:
             raise RuntimeError(_RESIZED)
+        if self._removed != removed and not is_over:
+            raise RuntimeError(_CHANGED)
 
     def __repr__(self) -> str:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __sizeof__(self) -> int:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __reversed__(self) -> Any:
         return reversed(list(self._keys))
@@ -120,7 +123,7 @@ class _Dict(KeyedDict):
         if len(other) != len(self._keys):
             return False
         for key, value in zip(self._keys, self._held):
-            if key not in other or other[key] != value:
+            if key not in other or [other[key]] != [value]:  # in a list, what is the same object is equal
                 return False
         return True
 
@@ -151,6 +154,8 @@ class _Dict(KeyedDict):
         return self._held[place]
 
     def pop(self, key: Any, *default: Any) -> Any:
+        if len(default) > 1:
+            raise TypeError(f"pop expected at most 2 arguments, got {1 + len(default)}")
         place = self._place(key)
         if place < 0:
             if default:
@@ -202,6 +207,8 @@ class _Dict(KeyedDict):
             self[key] = value
 
     def update(self, *others: Any, **more: Any) -> None:
+        if len(others) > 1:
+            raise TypeError(f"update expected at most 1 argument, got {len(others)}")
         for other in others:
             if hasattr(other, "keys"):
                 for key in other.keys():
@@ -224,6 +231,10 @@ class NumberOrdered(_Dict, KeyedOrdered):
 
     __slots__ = ()
 
+    def _require_unchanged(self, count: int, removed: int, is_over: bool) -> None:
+        if not is_over and (len(self._keys) != count or self._removed != removed):
+            raise RuntimeError("OrderedDict mutated during iteration")
+
     def move_to_end(self, key: Any, last: bool = True) -> None:
         place = self._place(key)
         if place < 0:
@@ -237,10 +248,11 @@ class NumberOrdered(_Dict, KeyedOrdered):
             self._held.insert(0, value)
 
     def popitem(self, last: bool = True) -> tuple[Any, Any]:
-        if last or len(self._keys) == 0:
-            return super().popitem()
-        found = self._keys[0], self._held[0]
-        self._remove(0)
+        if len(self._keys) == 0:
+            raise KeyError("dictionary is empty")
+        place = len(self._keys) - 1 if last else 0
+        found = self._keys[place], self._held[place]
+        self._remove(place)
         return found
 
 
@@ -284,8 +296,8 @@ class NumberCounter(_Dict, KeyedCounter):
         else:
             self._held[place] = self._held[place] + by
 
-    def update(self, *others: Any, **more: Any) -> None:
-        for other in others:
+    def update(self, other: Any = None, /, **more: Any) -> None:
+        if other is not None:
             if hasattr(other, "keys"):
                 for key in other.keys():
                     self._count(key, other[key])
@@ -295,29 +307,29 @@ class NumberCounter(_Dict, KeyedCounter):
         for name in more:
             require_key(self, name)
 
-    def subtract(self, *others: Any) -> None:
-        for other in others:
+    def subtract(self, other: Any = None, /, **more: Any) -> None:
+        if other is not None:
             if hasattr(other, "keys"):
                 for key in other.keys():
                     self._count(key, -other[key])
             else:
                 for key in other:
                     self._count(key, -1)
+        for name in more:
+            require_key(self, name)
 
     def most_common(self, n: int | None = None) -> Any:
         pairs = list(zip(self._keys, self._held))
         pairs.sort(key=_count_of, reverse=True)
-        return pairs if n is None else pairs[:n]
+        return pairs if n is None else pairs[: max(n, 0)]
 
     def total(self) -> Any:
         return sum(self._held)
 
     def elements(self) -> Any:
-        found = []
-        for key, count in zip(self._keys, self._held):
-            for _ in range(count):
-                found.append(key)
-        return found
+        for place in range(len(self._keys)):
+            for _ in range(self._held[place]):
+                yield self._keys[place]
 
     def _positive(self) -> Any:
         made = NumberCounter()
@@ -326,22 +338,31 @@ class NumberCounter(_Dict, KeyedCounter):
                 made._add(key, count)
         return made
 
+    def _keep_positive(self) -> Any:
+        made = self._positive()
+        self._keys[:] = made._keys
+        self._held[:] = made._held
+        self._removed += 1
+        return self
+
     def __add__(self, other: Any) -> Any:
-        if not is_mapping(other):
+        if not is_counter(other):
             return NotImplemented
         made = self.copy()
         made.update(other)
         return made._positive()
 
     def __sub__(self, other: Any) -> Any:
-        if not is_mapping(other):
+        if not is_counter(other):
             return NotImplemented
         made = self.copy()
         made.subtract(other)
         return made._positive()
 
     def __or__(self, other: Any) -> Any:
-        if not is_mapping(other):
+        if not is_counter(other):
+            if is_mapping(other):
+                refuse(self, "'|' with a dict")
             return NotImplemented
         made = self.copy()
         for key in other.keys():
@@ -349,7 +370,7 @@ class NumberCounter(_Dict, KeyedCounter):
         return made._positive()
 
     def __and__(self, other: Any) -> Any:
-        if not is_mapping(other):
+        if not is_counter(other):
             return NotImplemented
         made = NumberCounter()
         for key, count in zip(self._keys, self._held):
@@ -357,9 +378,25 @@ class NumberCounter(_Dict, KeyedCounter):
         return made._positive()
 
     def __iadd__(self, other: Any) -> Any:
-        refuse_order(self)
+        for key, count in other.items():
+            self[key] += count
+        return self._keep_positive()
 
-    __isub__ = __iand__ = __ior__ = __iadd__
+    def __isub__(self, other: Any) -> Any:
+        for key, count in other.items():
+            self[key] -= count
+        return self._keep_positive()
+
+    def __ior__(self, other: Any) -> Any:
+        for key, count in other.items():
+            if count > self[key]:
+                self[key] = count
+        return self._keep_positive()
+
+    def __iand__(self, other: Any) -> Any:
+        for place in range(len(self._keys)):
+            self._held[place] = min(self._held[place], other[self._keys[place]])
+        return self._keep_positive()
 
     def __pos__(self) -> Any:
         return self._positive()
@@ -368,6 +405,42 @@ class NumberCounter(_Dict, KeyedCounter):
         made = NumberCounter()
         made.subtract(self)
         return made._positive()
+
+    def _is_most(self, other: Any) -> bool:
+        """Whether no count is more than the other's; what is in neither counts as 0."""
+        found = True
+        for key, count in zip(self._keys, self._held):
+            if count > other[key]:
+                found = False
+        for key in other.keys():
+            if self[key] > other[key]:
+                found = False
+        return found
+
+    def __le__(self, other: Any) -> Any:
+        return self._is_most(other) if is_counter(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return _counter(other)._is_most(self) if is_counter(other) else NotImplemented
+
+    def __eq__(self, other: Any) -> Any:
+        if not is_counter(other):
+            return super().__eq__(other)
+        return self._is_most(other) and _counter(other)._is_most(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Any) -> Any:
+        return self <= other and not self == other if is_counter(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return self >= other and not self == other if is_counter(other) else NotImplemented
+
+
+def _counter(other: Any) -> Any:
+    made = NumberCounter()
+    made.update(other)
+    return made
 
 
 def _count_of(pair: Any) -> Any:
@@ -397,16 +470,16 @@ class NumberSet(KeyedSet):
         return found
 
     def __iter__(self) -> Any:
-        refuse_order(self)
+        refuse(self, "the order")
 
     def __repr__(self) -> str:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __sizeof__(self) -> int:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def add(self, key: Any) -> None:
         if key not in self:
@@ -422,7 +495,7 @@ class NumberSet(KeyedSet):
         self._keys.remove(key)
 
     def pop(self) -> Any:
-        refuse_order(self)
+        refuse(self, "the order")
 
     def clear(self) -> None:
         self._keys.clear()
@@ -459,15 +532,14 @@ class NumberSet(KeyedSet):
         return made
 
     def intersection(self, *others: Any) -> Any:
-        made = NumberSet()
-        for key in self._keys:
-            inside = True
-            for other in others:
-                if key not in members(other):
-                    inside = False
-            if inside:
-                made._keys.append(key)
-        return made
+        made = self
+        for other in others:
+            known, kept = _looked_at(other), NumberSet()
+            for key in made._keys:
+                if key in known:
+                    kept._keys.append(key)
+            made = kept
+        return self.copy() if made is self else made
 
     def symmetric_difference(self, other: Any) -> Any:
         theirs = NumberSet(members(other))
@@ -476,9 +548,9 @@ class NumberSet(KeyedSet):
         return made
 
     def issubset(self, other: Any) -> bool:
-        inside = True
+        inside, known = True, _looked_at(other)
         for key in self._keys:
-            if key not in members(other):
+            if key not in known:
                 inside = False
         return inside
 
@@ -519,16 +591,31 @@ class NumberSet(KeyedSet):
     __rxor__ = __xor__
 
     def __ior__(self, other: Any) -> Any:
+        if not is_set(other):
+            return NotImplemented
         self.update(other)
         return self
 
     def __iand__(self, other: Any) -> Any:
+        if not is_set(other):
+            return NotImplemented
         self.intersection_update(other)
         return self
 
     def __isub__(self, other: Any) -> Any:
+        if not is_set(other):
+            return NotImplemented
         self.difference_update(other)
         return self
+
+    def __ixor__(self, other: Any) -> Any:
+        if not is_set(other):
+            return NotImplemented
+        self.symmetric_difference_update(other)
+        return self
+
+    def symmetric_difference_update(self, other: Any) -> None:
+        self._keys[:] = self.symmetric_difference(other)._keys
 
     def __le__(self, other: Any) -> Any:
         return self.issubset(other) if is_set(other) else NotImplemented
@@ -550,6 +637,11 @@ class NumberSet(KeyedSet):
     __hash__ = None  # type: ignore[assignment]
 
 
+def _looked_at(other: Any) -> Any:
+    """What a key is looked for in: an iterator is gone over once."""
+    return members(other) if is_set(other) else list(other)
+
+
 class _View(KeyedView):
     """What is seen of a dict."""
 
@@ -568,13 +660,9 @@ class _View(KeyedView):
         owner = self._owner
         count, removed = len(owner._keys), owner._removed
         for place in range(count):
-            if len(owner._keys) != count:
-                raise RuntimeError(_RESIZED)
-            if owner._removed != removed:
-                raise RuntimeError(_CHANGED)
+            owner._require_unchanged(count, removed, False)
             yield self._item(place)
-        if len(owner._keys) != count:
-            raise RuntimeError(_RESIZED)
+        owner._require_unchanged(count, removed, True)
 
     def __reversed__(self) -> Any:
         return reversed(self._listed())
@@ -583,13 +671,13 @@ class _View(KeyedView):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        refuse_text(self)
+        refuse(self, "the text")
 
     def __sizeof__(self) -> int:
-        refuse_text(self)
+        refuse(self, "the text")
 
 
 class KeysView(_View, KeyedKeys):
@@ -620,6 +708,21 @@ class KeysView(_View, KeyedKeys):
 
     def __xor__(self, other: Any) -> Any:
         return self._set() ^ NumberSet(members(other))
+
+    def isdisjoint(self, other: Any) -> bool:
+        return self._set().isdisjoint(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._set() <= NumberSet(members(other)) if is_set(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        return self._set() < NumberSet(members(other)) if is_set(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return self._set() >= NumberSet(members(other)) if is_set(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return self._set() > NumberSet(members(other)) if is_set(other) else NotImplemented
 
     def __eq__(self, other: Any) -> Any:
         return self._set() == NumberSet(members(other)) if is_set(other) else NotImplemented
@@ -654,13 +757,16 @@ class ItemsView(_View, KeyedItems):
         return [self._item(place) for place in range(len(self._owner._keys))]
 
     def __contains__(self, pair: Any) -> bool:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            return False
         key, value = pair
-        return key in self._owner and self._owner[key] == value
+        return key in self._owner and [self._owner[key]] == [value]
 
     def __eq__(self, other: Any) -> Any:
-        refuse_order(self)
+        refuse(self, "a comparison or an operator of sets")
 
     __hash__ = None  # type: ignore[assignment]
+    __le__ = __lt__ = __ge__ = __gt__ = __and__ = __or__ = __sub__ = __xor__ = isdisjoint = __eq__
 
 
 def _named(*classes: type[Keyed]) -> None:

@@ -99,7 +99,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if id(result) in session.objects.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
-    if isinstance(f, type) and f in keyed.KINDS and type(result) is f:
+    if keyed.is_kind(f) and type(result) is f:
         keyed_keys.note(session, result)
     if isinstance(f, type) or (f is iter and result is not args[0]):
         if type(result) in contents.READING:
@@ -146,7 +146,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """The call, of arguments that the callee's parameters take."""
     if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
-    if isinstance(f, type) and f in keyed.KINDS and args:
+    if keyed.is_kind(f) and args:
         args = (*args[:-1], _items(session, args[-1]))
     of_numbers = keyed.made(session, f, args, kwargs)
     if of_numbers is not NotImplemented:

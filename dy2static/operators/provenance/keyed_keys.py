@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NoReturn
 
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged, active
-from runtime.ops.keyed import Keyed, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
+from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
 
 
@@ -73,22 +74,13 @@ def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
                 hint="Call it outside of the function.")
 
 
-def refuse_order(owner: Keyed) -> NoReturn:
-    """Errors raised: TraceError, D2S265."""
+def refuse(owner: Keyed, what: str) -> NoReturn:
+    """Errors raised: TraceError, D2S265: ``what`` is asked for."""
     session = active()
     assert session is not None
     raise session.error(
-        f"the order of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
-        code="D2S265", hint="Go over sorted(items), or use a dict, which has an order.")
-
-
-def refuse_text(owner: Keyed) -> NoReturn:
-    """Errors raised: TraceError, D2S265."""
-    session = active()
-    assert session is not None
-    raise session.error(
-        f"the text of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
-        code="D2S265", hint="Make the text outside of the function.")
+        f"{what} of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
+        code="D2S265", hint="Go over sorted(items), or use a dict, which has an order; make texts outside.")
 
 
 def members(other: Any) -> Any:
@@ -111,12 +103,17 @@ def is_mapping(other: Any) -> bool:
     return isinstance(other, (KeyedDict, dict))
 
 
+def is_counter(other: Any) -> bool:
+    """Whether it is a ``Counter``."""
+    return isinstance(other, (KeyedCounter, Counter))
+
+
 def own_class(value: Any) -> Any:
     """The class of ours."""
     return type(value)
 
 
 __all__ = [
-    "become", "begin_again", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note", "own_class",
-    "refuse_order", "refuse_text", "require_key", "require_none",
+    "become", "begin_again", "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
+    "own_class", "refuse", "require_key", "require_none",
 ]  # fmt: skip

@@ -14,12 +14,12 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.calls import boundary, growing, numpy_arrays, numpy_writes
+from dy2static.operators.calls import boundary, growing, keyed, numpy_arrays, numpy_writes
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.iteration import iterators
-from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance import keyed_keys, made_inside
 from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.observed import observed
@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, active, 
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.added import added_to
 from dy2static.operators.values.binary import binary
+from runtime.ops.keyed import Keyed
 from runtime.tracer.memory import host_memory
 from runtime.tracer.values.containers import is_container, opened, several
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
@@ -53,6 +54,8 @@ def aug(op: str, target: Any, value: Any) -> Any:
     session = active()
     if session is None:
         return _IN_PLACE[op](target, value)
+    if isinstance(value, Keyed) and keyed.is_kind(type(target)):
+        keyed_keys.begin_again(session, target)
     if isinstance(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
         value = numpy_arrays.number(session, value)
     if isinstance(target, numpy.ndarray) and isinstance(value, (Staged, NumpyArray)):

@@ -63,7 +63,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
     if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)
         return _PLAIN[op](a, b)
-    if isinstance(b, Keyed) and isinstance(a, (set, frozenset, dict)):
+    if isinstance(b, Keyed) and keyed.is_kind(type(a)):
         a = keyed.of_real(session, a)
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):

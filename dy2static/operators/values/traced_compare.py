@@ -15,7 +15,7 @@ from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import iterators
-from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.provenance import keyed_keys, tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
@@ -73,6 +73,8 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
         unjournaled.require_own(session, container)
         return truth_of(session, call(method, container, value))
     iterators.require_own(session, container)
+    if isinstance(container, (dict, set)) and type(value) is tuple:
+        keyed_keys.become(session, container, value)
     value = own_key(session, container, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)

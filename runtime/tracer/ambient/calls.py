@@ -86,7 +86,7 @@ class Findings:
     ``memory.host_memory``): they are arrays of the Program."""
 
     keyed: frozenset[Location] = frozenset()
-    """Where dicts and sets are made whose keys are numbers of the run (see ``values.keyed``)."""
+    """Where dicts and sets are made whose keys are numbers of the run (see ``ops.keyed``)."""
 
     flagged: frozenset[tuple[int, bool]] = frozenset()
     """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
