@@ -23,6 +23,8 @@ from runtime.tracer.ambient.walks import walk
 from runtime.tracer.recording.session import Session
 
 _DEEP = 5
+_NOT_USERS = sys.stdlib_module_names | {"_pytest"}
+"""Packages whose handlers look at nothing but the record that they are given: pytest's keep it, with its arguments."""
 
 
 def changed(session: Session, hearers: Iterable[Any]) -> bool:
@@ -86,7 +88,7 @@ def _held(hearers: Iterable[Any]) -> Iterator[Any]:
 
 def _is_users(value: Any) -> bool:
     home = value.__module__ if isinstance(value, (type, types.FunctionType)) else module_name(type(value))
-    return str(home).partition(".")[0] not in sys.stdlib_module_names
+    return str(home).partition(".")[0] not in _NOT_USERS
 
 
 def _parts(value: Any) -> Iterable[Any]:
