@@ -64,7 +64,7 @@ class Fallback:
         reason = reason_of(error)
         self.verdicts.refuse(key, reason, is_final(error))
         if isinstance(error, InternalError):
-            self.part.distrust(reason)
+            self.part.distrust(reason, called=not error.outside_code)
         self.say(reason)
 
     def say(self, reason: Reason | None) -> None:

@@ -206,10 +206,11 @@ class Part:
                         self._frame = converted if self.instance is NOTHING else MethodType(converted, self.instance)
         return self._frame
 
-    def distrust(self, reason: Reason) -> None:
-        """Run it as it is from now on, as a fault of ours was met in it."""
+    def distrust(self, reason: Reason, *, called: bool) -> None:
+        """Run it as it is from now on, as a fault of ours was met: ``called`` says that the place of it is the line
+        that was traced, which may be in what the function calls."""
         place, code = reason.location, None if self.code is None else self.code.code
-        if place is not None and code is not None:
+        if called and place is not None and code is not None:
             last = max((line for *_, line in code.co_lines() if line is not None), default=code.co_firstlineno)
             if place.file != code.co_filename or not code.co_firstlineno <= place.line <= last:
                 return  # in what it calls

@@ -70,6 +70,8 @@ class InternalError(TraceError):
     code = "D2S290"
     before_run = False
     """Whether it was met before anything of a Program ran, so that the plain function may run instead."""
+    outside_code = False
+    """Whether no line of the user's was being traced where it was met: the location is where the function is called."""
 
 
 class SignatureError(Dy2StaticError):

@@ -139,18 +139,21 @@ def is_torchs(error: BaseException) -> bool:
     return error in _vetted or any(file.startswith(_TORCH) for file in innermost)
 
 
-def internal(error: BaseException, location: Location | None = None) -> Dy2StaticError:
+def internal(error: BaseException, location: Location | None = None) -> InternalError:
     """The located error for a fault of ours; to be raised ``from`` it."""
     summary = error.summary if isinstance(error, Dy2StaticError) else (_text(error).strip() or "no message")
     if len(summary) > 300:
         summary = summary[:300] + "..."
-    return InternalError(
+    place = source_places.error_place(error)
+    found = InternalError(
         f"a fault of dy2static while this was traced: {type(error).__name__}: {summary}",
         hint="Your code is not to blame: please report it, with this line and the traceback that "
         "DY2STATIC_FULL_TRACEBACK=1 shows. Until it is mended, full_graph=False runs the function as it is, and "
         "not_to_static leaves out the part that this line is in.",
-        location=source_places.error_place(error) or location,
+        location=place or location,
     )
+    found.outside_code = place is None
+    return found
 
 
 def in_tracer(error: BaseException) -> bool:
