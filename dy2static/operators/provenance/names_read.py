@@ -22,10 +22,12 @@ from dy2static.operators.provenance.library_reads import (
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     PATCHED,
+    Noted,
     defined,
     enter_function,
     global_names,
     is_external,
+    memo,
     note_attribute_read,
 )
 from dy2static.operators.shared.policy import home_of, is_librarys
@@ -35,6 +37,7 @@ from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import times_bound
 
 _CHAIN = 4
 """Attributes of attributes, so deep."""
@@ -91,6 +94,11 @@ def note_methods(session: Session, function: types.FunctionType, given: list[Any
 
 
 def _note_methods(session: Session, names: frozenset[str], one: Any) -> None:
+    """Guard what methods of an object's class read; once, until the trace binds something anew."""
+    noted, now = memo(session).noted, times_bound()
+    before = noted.get((id(one), names))
+    if before is not None and before.bound == now and not session.guards.is_apart:
+        return
     all_of_them = is_of_library(type(one))
     for cls in type(one).__mro__:
         for name, found in list(vars(cls).items()):
@@ -100,6 +108,7 @@ def _note_methods(session: Session, names: frozenset[str], one: Any) -> None:
             if all_of_them or name in names or (name[:2] == "__" and name[-2:] == "__"):
                 note_definition(session, one, name)
                 note_reads(session, method, (one,))
+    noted[id(one), names] = Noted(one, now)
 
 
 def note_inherited(session: Session, value: object, name: str) -> None:

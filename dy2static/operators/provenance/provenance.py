@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -40,6 +40,13 @@ CONTAINERS = (list, dict, set, deque)
 _WALK = 20_000
 
 
+class Noted(NamedTuple):
+    """An object whose methods were gone over, and how often anything had been bound by then."""
+
+    owner: Any
+    bound: int
+
+
 @dataclass(eq=False)
 class Memo:
     """What the operators remember for one trace."""
@@ -56,6 +63,8 @@ class Memo:
     """Special methods that were looked up: by class and name."""
     asked: dict[int, Any] = field(default_factory=dict)
     """Objects whose special methods builtins may have called."""
+    noted: dict[tuple[int, frozenset[str]], Noted] = field(default_factory=dict)
+    """Objects, by identity, whose methods were gone over, as code that uses some names may call them."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)
     generators: Any = field(default_factory=weakref.WeakKeyDictionary)
     """Generators of converted code, with the form of each that takes its consumer."""

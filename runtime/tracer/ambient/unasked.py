@@ -6,21 +6,35 @@ A user's object may answer an unknown name with any exception, with something fo
 from __future__ import annotations
 
 import types
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 
 def unasked(value: Any, name: str, default: Any = None) -> Any:
     """``getattr(value, name, default)`` of what Python itself keeps: nothing that a user wrote is asked."""
-    if type(value) in _PYTHONS_OWN:
+    kind = type(value)
+    if id(kind) in _PYTHONS_OWN:
         return getattr(value, name, default)
-    for cls in type(value).__mro__:
-        look = cls.__dict__.get("__getattribute__")
-        if type(look) is types.WrapperDescriptorType:  # written in C
-            try:
-                return look(value, name)
-            except AttributeError:
-                return default
-    return default
+    known = _looks.get(id(kind))
+    look = known[1] if known is not None and known[0]() is kind else _look(kind)
+    try:
+        return look(value, name)
+    except AttributeError:
+        return default
+
+
+def _look(kind: type) -> Callable[[Any, str], Any]:
+    """The ``__getattribute__`` of a class that is written in C: what a user gives it later is none. By identity, as the
+    class of a class may answer ``hash`` as it likes."""
+    key = id(kind)
+    found = (cls.__dict__.get("__getattribute__") for cls in kind.__mro__)
+    look: Any = next(one for one in found if type(one) is types.WrapperDescriptorType)
+    _looks[key] = weakref.ref(kind, lambda _: _looks.pop(key, None)), look
+    return look
+
+
+_looks: dict[int, tuple[weakref.ref[type], Callable[[Any, str], Any]]] = {}
 
 
 def has_unasked(value: Any, name: str) -> bool:
@@ -35,9 +49,10 @@ def module_name(cls: Any) -> str:
 
 
 _NOTHING = object()
-_PYTHONS_OWN = frozenset({
+_PYTHONS_OWN = frozenset(id(kind) for kind in (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodDescriptorType, types.ModuleType,
     types.WrapperDescriptorType, types.MethodWrapperType, types.CodeType, type,
-})  # fmt: skip
+))  # fmt: skip
+"""By identity: the class of a user's class may answer ``hash`` as it likes."""
 
 __all__ = ["has_unasked", "module_name", "unasked"]

@@ -7,9 +7,11 @@ the caller's when it was read.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import is_dataclass
+from types import CellType, MappingProxyType, ModuleType
+from typing import Any, NamedTuple
 
 import torch
 
@@ -20,7 +22,7 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
-from runtime.tracer.values.structure import Before, Choice, DictContent, Growing, ListContent, is_container
+from runtime.tracer.values.structure import CONTAINERS, Before, Choice, DictContent, Growing, ListContent
 from runtime.tracer.values.unjournaled import NOTHING
 
 _LEAVES = (
@@ -34,6 +36,30 @@ the caller's when it is read."""
 _WITH_ITEMS = (list, dict, set, deque, tuple, frozenset)
 _PYTHONS = (*_WITH_ITEMS, defaultdict, ListContent, DictContent)
 """Classes that have items, and no attributes."""
+
+
+class _Kind(NamedTuple):
+    """What is to be done with objects of a class. It is asked of the class: ``isinstance()`` would ask each object for
+    its ``__class__``, which a user's ``__getattribute__`` may answer."""
+
+    cls: type
+    leaf: bool
+    large: bool
+    emptied: bool
+    container: bool
+    has_attributes: bool
+    items: bool
+    keys: bool
+    is_made: bool
+
+
+def _kind(kind: type, made: Container[int]) -> _Kind:
+    items = issubclass(kind, _WITH_ITEMS)
+    container = issubclass(kind, CONTAINERS) and kind not in (ListContent, DictContent) and not is_dataclass(kind)
+    return _Kind(
+        kind, issubclass(kind, _LEAVES), issubclass(kind, _LARGE), kind in NOTHING, container,
+        items and kind not in _PYTHONS, items, issubclass(kind, dict), id(kind) in made,
+    )  # fmt: skip
 
 
 class Identities(set[int]):
@@ -58,47 +84,44 @@ def older(
     seen: set[int] = set()
     made = session.objects.created.keys() | session.code.given_classes.keys()
     todo: list[Any] = [*functions, *values, *_known(session)]
-    leaves: dict[type, bool] = {}
+    kinds: dict[int, _Kind] = {}
+    hidden = session.containers.hidden
     while todo:
         value = todo.pop()
-        kind = type(value)
-        if kind is Before:  # what is added to a list from outside is a part of it
-            value, kind = value.added, list
-        leaf = leaves.get(kind)
-        if leaf is None:
-            leaf = leaves[kind] = isinstance(value, _LEAVES)
-        if leaf or id(value) in seen:
+        cls = type(value)
+        if cls is Before:  # what is added to a list from outside is a part of it
+            value, cls = value.added, list
+        kind = kinds.get(id(cls)) or kinds.setdefault(id(cls), _kind(cls, made))
+        if kind.leaf or id(value) in seen:
             continue
         seen.add(id(value))
-        if id(kind) in made:
-            todo.append(kind)
-        if isinstance(value, _LARGE):
+        if kind.is_made:
+            todo.append(cls)
+        if kind.large:
             if id(value) in made:
                 todo += vars(value).values()
             continue
-        if kind in NOTHING and not value and id(value) not in session.containers.hidden:
+        if kind.emptied and not value and id(value) not in hidden:
             found.add(id(value))
             continue
-        if is_container(value):
+        if kind.container:
             found.add(id(value))
-            if id(value) in session.containers.hidden:
-                todo.append(session.containers.hidden[id(value)][1])
-        if type(value) not in _PYTHONS and isinstance(value, _WITH_ITEMS):
+            if id(value) in hidden:
+                todo.append(hidden[id(value)][1])
+        if kind.has_attributes:
             todo += attributes(value).values()
-        if isinstance(value, dict):
+        if kind.items:
             todo += own_items(value)
-            todo += (key for key in dict.__iter__(value) if isinstance(key, Several))
-        elif isinstance(value, _WITH_ITEMS):
-            todo += own_items(value)
-        elif is_container(value) and isinstance(value, Iterable):
-            todo += value
-        elif isinstance(value, Choice):
+            if kind.keys:
+                todo += [key for key in dict.__iter__(value) if type(key) is Several]
+        elif cls is Choice:
             todo += value.options
-        elif isinstance(value, Several):
+        elif cls is Several:
             todo.append(value.choice)
+        elif cls is CellType:
+            with suppress(ValueError):  # not bound yet
+                todo.append(value.cell_contents)
         else:
-            if isinstance(value, FunctionType):
-                todo += value.__closure__ or ()
             parts = list(opaque_parts(value))
             if contents.is_iterator(value):
                 objects.kept += parts

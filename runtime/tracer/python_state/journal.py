@@ -114,6 +114,9 @@ class Place:
 
     def set(self, value: Any) -> None:
         """Let the place hold ``value``."""
+        if self.kind in _BINDINGS:
+            global _bound
+            _bound += 1
         if self.kind == "attribute":
             _set_attribute(self.owner, self.name, value)
         elif self.kind == "global":
@@ -129,6 +132,16 @@ class Place:
             self.owner.extend(value)
         else:
             _set_content(self.owner, value)
+
+
+_BINDINGS = ("attribute", "global")
+_bound = 0
+
+
+def times_bound() -> int:
+    """A number that grows whenever a trace binds an attribute, a global or a variable of a closure, or takes that back:
+    while it stays, what the names in some code lead to is what it was."""
+    return _bound
 
 
 _unset: dict[tuple[int, int], contextvars.Token[Any]] = {}
@@ -293,7 +306,7 @@ class Journal:
 
         ``joined``: what is stored is what paths or iterations have left there, which is no change.
         """
-        self.stores += 1
+        self._count(place)
         if place.kind == "content":
             if not joined:
                 require_own(self._session, place.owner)
@@ -316,6 +329,11 @@ class Journal:
             if place not in tried:
                 tried[place] = place.get()
 
+    def _count(self, place: Place) -> None:
+        global _bound
+        self.stores += 1
+        _bound += place.kind in _BINDINGS
+
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
         require_own(self._session, owner)
@@ -336,7 +354,7 @@ class Journal:
 
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""
-        self.stores += 1
+        self._count(place)
         hidden = self._session.containers.hidden.get(id(place.owner)) if place.kind == "content" else None
         if hidden is not None:
             self.note(Place("content", hidden[1]))

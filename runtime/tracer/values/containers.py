@@ -428,43 +428,44 @@ _MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type
 
 def opaque_parts(value: Any) -> Iterator[Any]:
     """What an object refers to that is neither a container nor taken apart by structures."""
-    if isinstance(value, types.FunctionType):
+    kind = type(value)  # isinstance() would ask the object for its __class__
+    if kind is types.FunctionType:
         yield from value.__closure__ or ()
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
-    elif isinstance(value, types.MethodType):
+    elif kind is types.MethodType:
         yield value.__self__
         yield value.__func__
-    elif isinstance(value, types.BuiltinFunctionType):
+    elif kind is types.BuiltinFunctionType:
         yield value.__self__
-    elif isinstance(value, functools.partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, types.CellType):
+    elif kind is types.CellType:
         try:
             yield value.cell_contents
         except ValueError:
             return
+    elif issubclass(kind, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
     elif contents.is_iterator(value):
         yield from contents.inner(value)
-        if type(value) not in _MAKING_LISTS and not isinstance(value, types.GeneratorType):
+        if kind not in _MAKING_LISTS and kind is not types.GeneratorType:
             yield from contents.parts(value)
-    elif isinstance(value, frozenset):
-        yield from value
-    elif isinstance(value, _HOLDERS):
+    elif issubclass(kind, frozenset):
+        yield from frozenset.__iter__(value)
+    elif issubclass(kind, _HOLDERS):
         yield from gc.get_referents(value)
-    elif isinstance(value, weakref.ref):
-        yield value()
-    elif isinstance(value, contextvars.ContextVar):
+    elif issubclass(kind, weakref.ref):
+        yield weakref.ref.__call__(value)
+    elif kind is contextvars.ContextVar:
         yield value.get(None)
         yield from gc.get_referents(value)  # its default
-    elif isinstance(value, numpy.ndarray):
+    elif issubclass(kind, numpy.ndarray):
         yield from contents.inner(value)
-    elif has_unasked(value, "__dict__") or objects.is_simple(type(value)):
-        if module_name(type(value)).partition(".")[0] not in ("runtime", "dy2static"):
+    elif has_unasked(value, "__dict__") or objects.is_simple(kind):
+        if module_name(kind).partition(".")[0] not in ("runtime", "dy2static"):
             yield from objects.attributes(value).values()
-            if isinstance(value, BaseException):
+            if issubclass(kind, BaseException):
                 yield from value.args
-    elif module_name(type(value)) in _PYTHONS_OWN and not isinstance(value, _OF_CODE):  # a slice, a view of a dict, ...
+    elif module_name(kind) in _PYTHONS_OWN and not issubclass(kind, _OF_CODE):  # a slice, a view of a dict, ...
         yield from gc.get_referents(value)
 
 
