@@ -16,6 +16,7 @@ import linecache
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -207,6 +208,7 @@ _maps: dict[str, OriginMap] = {}
 def register(path: str, origins: OriginMap) -> None:
     """Make frames of the generated file ``path`` known to `location_of_frame`."""
     _maps[path] = origins
+    _frames_of.pop(path, None)
 
 
 def is_generated_file(path: str) -> bool:
@@ -267,14 +269,30 @@ def user_location() -> Location | None:
     """The innermost place of the user's code on the current stack, be it converted or plain."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_filename in _maps:
-            location = location_of_frame(frame)
+        file = frame.f_code.co_filename
+        place = _frames_of.get(file) or _frames_of.setdefault(file, _place_in(file))
+        if place is not _passed:
+            location = place(frame)
             if location is None or not _is_called(location.file):
                 return location
-        elif is_user_file(frame.f_code.co_filename):
-            return _plain_location(frame)
         frame = frame.f_back
     return None
+
+
+def _place_in(file: str) -> Callable[[FrameType], Location | None]:
+    """What gives the place that a frame of a file is at: ``_passed`` where it is nobody's."""
+    if file in _maps:
+        return location_of_frame
+    return _plain_location if is_user_file(file) else _passed
+
+
+def _passed(frame: FrameType) -> Location | None:
+    """Frames of libraries and of this project are passed over: this is only compared with."""
+    raise AssertionError(frame)
+
+
+_frames_of: dict[str, Callable[[FrameType], Location | None]] = {}
+"""What was found out about files, as every operator that is recorded asks for its place, many frames up."""
 
 
 @cache
@@ -288,6 +306,7 @@ def is_torch_function_file(file: str) -> bool:
     return whole_path(file).startswith(_TORCH_FUNCTIONS)
 
 
+@cache
 def _is_called(file: str) -> bool:
     """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
     file = whole_path(file)

@@ -126,7 +126,7 @@ class LimitedEmitter(Emitter):
 
 
 _GROWING = ("add", "sub", "mul", "pow", "lshift", "format", "mod", "math.factorial", "math.comb", "math.perm",
-            "math.lcm", "str", "repr")  # fmt: skip
+            "math.lcm", "str", "repr", "ascii")  # fmt: skip
 _DRAWING_MANY = ("getrandbits", "token_hex", "token_urlsafe", "choice", "choices", "sample", "shuffle")
 """Functions that draw as much as a number says."""
 _LENGTHENING = ("array.append", "array.extend", "array.concat", "array.new")

@@ -31,7 +31,7 @@ def emit(low: Lowering, op: Operator) -> None:
     if short == "is_none":
         _is_none(low, op)
         return
-    if op.kwargs or short.startswith(("str", "repr", "format")):
+    if op.kwargs or short.startswith(("str", "repr", "ascii", "format")):
         raise Unsupported(short)
     if short == "expect":
         one = low.number(op.args[0])

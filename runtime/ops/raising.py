@@ -101,7 +101,7 @@ def _scalar(name: str, args: Sequence[Operand], kinds: list[str]) -> bool:
         return not isinstance(args[1], Variable) and bool(args[1]) and (floats or (whole and name != "truediv"))
     if name in ("int", "float"):
         return len(args) == 1 and (whole if name == "int" else floats or kinds[0] == "bool")
-    if name in ("str", "repr"):  # an int of many digits has no text
+    if name in ("str", "repr", "ascii"):  # an int of many digits has no text
         return floats or kinds[0] in ("bool", "str")
     return name in ("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "is_integer") and floats
 

@@ -109,7 +109,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
     "lt": (operator.lt, 2, 2), "le": (operator.le, 2, 2), "gt": (operator.gt, 2, 2), "ge": (operator.ge, 2, 2),
     "eq": (operator.eq, 2, 2), "ne": (operator.ne, 2, 2), "not_": (operator.not_, 1, 1),
     "bool": (bool, 1, 1), "int": (int, 1, 2), "float": (float, 1, 1), "complex": (complex, 1, 2),
-    "str": (str, 1, 1), "repr": (repr, 1, 1), "format": (_format, 1, 2), "round": (round, 1, 2),
+    "str": (str, 1, 1), "repr": (repr, 1, 1), "ascii": (ascii, 1, 1), "format": (_format, 1, 2), "round": (round, 1, 2),
     "min": (_minimum, 1, None), "max": (_maximum, 1, None), "is_none": (_is_none, 1, 1), "select": (select, 3, 3),
     "expect": (expect, 2, 2), "bit_length": (_bit_length, 1, 1), "is_integer": (_is_integer, 1, 1),
     "item": (_item, 1, 1), "number": (_number, 1, 1), "index": (_index, 1, 1),
@@ -221,7 +221,7 @@ def _kind_named(name: str) -> ScalarKind:
     )
 
 
-_TEXTS = ("str", "repr", "format")
+_TEXTS = ("str", "repr", "ascii", "format")
 _ITEMS = ("item", "number", "index")
 
 

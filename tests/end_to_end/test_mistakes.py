@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import random
 from collections import Counter
@@ -136,6 +137,35 @@ def texts_of_exceptions(x: Any) -> Any:
     return str(KeyError(x)), str(KeyError(x, [x])), str(ValueError()), repr(ValueError(x, int(x.sum())))
 
 
+class OwnText(ValueError):
+    def __str__(self) -> str:
+        return f"own {self.args[0]}"
+
+
+class OwnRepr(ValueError):
+    def __repr__(self) -> str:
+        return f"OwnRepr of {self.args[0]}"
+
+
+def texts_of_exceptions_with_one_of_their_own(x: Any) -> Any:
+    n = int(x.sum())
+    found = []
+    for error in (OwnText(n), OwnRepr(n), OwnRepr(n, n), OwnText(x)):
+        found += [str(error), repr(error), f"{error}", f"{error!r:>20}", "%s %r" % (error, error), f"{error!a}"]
+    return found
+
+
+Field = collections.namedtuple("Field", "größe b")
+
+
+def texts_in_ascii(x: Any) -> Any:
+    n = int(x.sum())
+    s = f"é{n}"
+    found = [ascii(one) for one in (n, s, [s, "é"], (s,), {"a": s, "é": [n]}, Field(n, "é"), Field(s, s), KeyError("é", n))]
+    found += [repr(one) for one in ([s, "é"], Field(n, "é"), KeyError("é", s))]
+    return found, f"{s!a:>12}", f"{[s, 'é']!a}", f"{(n,)!a:>9}", f"{ValueError(s)!a}"
+
+
 def text_of_an_object(x: Any) -> Any:
     class Shown:
         def __repr__(self) -> str:
@@ -149,7 +179,9 @@ def ranges(x: Any) -> Any:
     return range(n), [range(1, n), {"a": range(n, 0, -1)}]
 
 
-@pytest.mark.parametrize("function", [text_of_an_exception, texts_of_exceptions, text_of_an_object, ranges])
+@pytest.mark.parametrize("function", [
+    text_of_an_exception, texts_of_exceptions, texts_of_exceptions_with_one_of_their_own, texts_in_ascii,
+    text_of_an_object, ranges])
 def test_values(function: Any) -> None:
     check(function, (torch.ones(2),), (torch.ones(3) * 2,))
 

@@ -96,7 +96,7 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_staged_container(args[0]):
             return format_value(args[0], letter)
-        if len(args) == 1 and not kwargs and is_exception_of_traced(args[0]):
+        if len(args) == 1 and not kwargs and is_exception_of_traced(args[0], letter):
             return text_of_exception(session, args[0], letter)
         if args and kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
             return theirs(function, "", *args[1:], **kwargs)  # which no text is made of: Python says so

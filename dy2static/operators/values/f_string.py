@@ -57,7 +57,7 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
-    if session is not None and is_exception_of_traced(value):
+    if session is not None and is_exception_of_traced(value, letter):
         return format_value(text_of_exception(session, value, letter), "", spec)
     if session is not None and not letter:
         found = user_methods.called(session, value, "__format__", spec)
@@ -101,8 +101,8 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
         format(value, "" if isinstance(spec, Staged) else spec)  # a spec of the wrong type, as in eager
         raise _refusal(session, value)
     if letter:
-        value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
-            _FUNCTIONS[letter](value))
+        function = _FUNCTIONS[letter]
+        value = session.scalar(function.__name__, value) if isinstance(value, Staged) else function(value)
     elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
         return value
     return session.scalar("format", value, spec)
@@ -141,60 +141,69 @@ def is_staged_container(value: Any) -> bool:
 
 
 def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
-    if letter in ("r", "s") and spec:
-        return format_value(text_of(session, value), "", spec)
-    if letter == "a" or spec:
+    if letter and spec:
+        return format_value(_staged_container(session, value, letter, ""), "", spec)
+    if spec:
         if type(value) in (list, tuple, dict, StagedSize) and spec:
             format(type(value)(), spec)  # raises what eager raises
         raise _refusal(session, value)
-    return text_of(session, value)
+    return text_of(session, value, ascii if letter == "a" else repr)
 
 
-def text_of(session: Session, value: Any) -> Any:
-    """``repr(value)``, put together from the text of its items where some are only known while the Program runs."""
+def text_of(session: Session, value: Any, text: Callable[[Any], str] = repr) -> Any:
+    """``repr(value)``, or ``ascii(value)`` if that is ``text``, put together from the text of its items where some are
+    only known while the Program runs."""
     if isinstance(value, torch.Tensor):
         return of_tensor(session, "repr", value)
     if isinstance(value, Staged):
-        return session.scalar("repr", value)
+        return session.scalar(text.__name__, value)
     if isinstance(value, Choice):
-        return distribute(session, value, lambda option: text_of(session, option))
+        return distribute(session, value, lambda option: text_of(session, option, text))
     if type(value) is dict:
-        items = [(text_of(session, key), ": ", text_of(session, item)) for key, item in value.items()]
+        items = [(text_of(session, key, text), ": ", text_of(session, item, text)) for key, item in value.items()]
         return _join("{", items, "}")
     if type(value) is StagedSize:
-        return _join("torch.Size([", [(text_of(session, size),) for size in value], "])")
+        return _join("torch.Size([", [(text_of(session, size, text),) for size in value], "])")
     if type(value) is list and not growing.is_growing(value):
-        return _join("[", [(text_of(session, item),) for item in value], "]")
+        return _join("[", [(text_of(session, item, text),) for item in value], "]")
     if type(value) is tuple:
-        return _join("(", [(text_of(session, item),) for item in value], ",)" if len(value) == 1 else ")")
+        return _join("(", [(text_of(session, item, text),) for item in value], ",)" if len(value) == 1 else ")")
     if isinstance(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED:
         fields = zip(type(value)._fields, value)  # type: ignore[attr-defined]
-        return _join(f"{type(value).__name__}(", [(f"{name}=", text_of(session, item)) for name, item in fields], ")")
+        written = [(f"{_name(name, text)}=", text_of(session, item, text)) for name, item in fields]
+        return _join(f"{_name(type(value).__name__, text)}(", written, ")")
     if structure.has_traced(value):
         raise _refusal(session, value)
     if isinstance(value, torch.nn.Module):  # its text has its settings, and those of the modules inside
         note_modules(session, value)
-    return repr(value)
+    return text(value)
+
+
+def _name(name: str, text: Callable[[Any], str]) -> str:
+    """A name of the user's as a text has it."""
+    return ascii(name)[1:-1] if text is ascii else name
 
 
 _NAMED = namedtuple("_NAMED", "field").__repr__.__code__
 """What every ``namedtuple`` has for its text."""
 
 
-def is_exception_of_traced(value: Any) -> bool:
-    """Whether an exception, whose class leaves its text to Python, holds what is only known while the Program runs."""
-    return isinstance(value, BaseException) and structure.has_traced(value.args) and (
-        type(value).__str__ in (BaseException.__str__, KeyError.__str__)
-        and type(value).__repr__ is BaseException.__repr__)
+def is_exception_of_traced(value: Any, letter: str) -> bool:
+    """Whether an exception, whose class leaves the text of a ``letter`` to Python, holds what is only known while the
+    Program runs."""
+    if not isinstance(value, BaseException) or not structure.has_traced(value.args):
+        return False
+    if letter in ("r", "a"):
+        return type(value).__repr__ is BaseException.__repr__
+    return type(value).__str__ in (BaseException.__str__, KeyError.__str__)
 
 
 def text_of_exception(session: Session, error: BaseException, letter: str) -> Any:
     """``repr(error)`` or ``str(error)``, as ``letter`` says, of one that holds what only a run knows."""
     args = error.args
     if letter in ("r", "a"):
-        items = [(text_of(session, arg),) for arg in args]
-        text = _join(f"{type(error).__name__}(", items, ")")
-        return call(ascii, text) if letter == "a" else text
+        text = _FUNCTIONS[letter]
+        return _join(f"{_name(type(error).__name__, text)}(", [(text_of(session, arg, text),) for arg in args], ")")
     if len(args) == 1 and type(error).__str__ is not KeyError.__str__:
         return call(str, args[0])
     return text_of(session, args[0] if len(args) == 1 else args)

@@ -26,7 +26,7 @@ from runtime.ir import Operand, Variable
 from runtime.tracer.numbers.scalars import wrap
 
 if TYPE_CHECKING:
-    from runtime.tracer.recording.session import Session
+    from runtime.tracer.recording.session import Scope, Session
 
 
 class Deferred(Protocol):
@@ -136,7 +136,7 @@ class PathCondition:
 
     def staged(self, session: Session) -> Any:
         """Whether it holds, computed in the current Block: a staged bool, or True or False."""
-        return _any(session, self.cases, {})
+        return _any(session, self.cases, _Made(session.scope))
 
     def operand(self, session: Session) -> Operand:
         """The same as an operand."""
@@ -224,7 +224,7 @@ def _least(cases: Iterable[_Case]) -> tuple[_Case, ...]:
     return tuple(once[place] for place in sorted(kept))
 
 
-def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> Any:
+def _any(session: Session, cases: tuple[_Case, ...], made: _Made) -> Any:
     """Whether any of some cases holds.
 
     The flag that most of them share is taken out first, and what is left is computed once if it is met again: the
@@ -233,8 +233,9 @@ def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> An
     if not cases or () in cases:
         return bool(cases)
     key = frozenset(map(frozenset, cases))
-    if key in made:
-        return made[key]
+    known = made.get(key)
+    if known is not None:
+        return known
     result: Any = False
     while cases:
         common = Counter(itertools.chain(*cases)).most_common(1)[0][0]
@@ -242,8 +243,24 @@ def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> An
         flag = _any(session, common.cases, made) if isinstance(common, PathCondition) else _wrapped(session, common)
         result = either(session, result, both(session, flag, _any(session, rest, made)))
         cases = tuple(case for case in cases if common not in case)
-    made[key] = result
+    made.put(key, result)
     return result
+
+
+class _Made:
+    """What conditions are in a Block, as far as it was computed there or around it."""
+
+    def __init__(self, scope: Scope) -> None:
+        scopes = list(scope.chain())
+        own = any(one.before is not None for one in scopes)  # what is recorded at the end is not there earlier
+        self._known: list[dict[Any, Any]] = [{}] if own else [one.conditions for one in scopes]
+
+    def get(self, key: Any) -> Any:
+        """What was computed; None: nothing was."""
+        return next((found for known in self._known if (found := known.get(key)) is not None), None)
+
+    def put(self, key: Any, value: Any) -> None:
+        self._known[0][key] = value
 
 
 def _answered(flag: Flag | bool) -> PathCondition:

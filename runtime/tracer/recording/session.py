@@ -70,6 +70,8 @@ class Scope:
     parent: Scope | None
     kind: str = "main"
     names: set[Variable] = field(default_factory=set)
+    conditions: dict[Any, Any] = field(default_factory=dict)
+    """Path conditions, and parts of such, that were computed in the Block."""
     forward: Scope | None = None
     """In a backward Block: the Block that it is the gradient of, whose values it may read too."""
     sizes: dict[Any, Variable] = field(default_factory=dict)

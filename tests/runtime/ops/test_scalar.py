@@ -25,7 +25,7 @@ PYTHON = {
 SMALL = {"pow": lambda a, b: a**b, "lshift": lambda a, b: a << b, "rshift": lambda a, b: a >> b}
 UNARY = {
     "neg": lambda a: -a, "pos": lambda a: +a, "abs": abs, "not_": lambda a: not a, "bool": bool, "int": int,
-    "float": float, "complex": complex, "str": str, "repr": repr, "round": round, "format": format,
+    "float": float, "complex": complex, "str": str, "repr": repr, "ascii": ascii, "round": round, "format": format,
     "invert": operator.invert,
 }  # fmt: skip
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from runtime.ir import ScalarType, Variable
+from runtime.ir import Block, Operator, ScalarType, Variable
 from runtime.tracer.memory import conditions
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known, when
 from runtime.tracer.memory.deferred import Needed
+from runtime.tracer.recording.session import Scope
 
 FLAGS = [Variable(name, ScalarType("bool")) for name in "abc"]
 A, B, C = map(when, FLAGS)
@@ -96,6 +97,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.count = 0
+        self.scope = Scope(Block(), None)
 
     def scalar(self, name: str, a: Any, b: Any) -> Any:
         self.count += 1
@@ -162,3 +164,28 @@ def test_a_case_with_a_flag_and_its_opposite_never_holds() -> None:
     assert (when(needs) & when(Needed(other, negated=True))).maybe
     assert (when(needs) & (when(needs_none) | when(flag))) == when(needs, flag)
     assert (when(needs) | when(needs_none)).maybe
+
+
+def test_what_was_computed_in_a_block_or_around_it_is_not_computed_again(recorder: Any) -> None:
+    shared = (when(MANY[0]) | when(MANY[1])) & (when(MANY[2]) | when(MANY[3]))
+    staged = shared.staged(recorder)
+    count = recorder.count
+    assert shared.staged(recorder) is staged and recorder.count == count
+    (shared & when(MANY[4])).staged(recorder)
+    assert recorder.count == count + 1
+    outer = recorder.scope
+    recorder.scope = Scope(Block(), outer)
+    assert shared.staged(recorder) is staged
+    within = when(MANY[5]) | when(MANY[6])
+    within.staged(recorder)
+    count, recorder.scope = recorder.count, outer
+    within.staged(recorder)
+    assert recorder.count == count + 1  # what a Block computes is not there around it
+
+
+def test_what_is_recorded_at_the_end_of_a_block_is_not_there_earlier(recorder: Any) -> None:
+    condition = when(MANY[0]) | when(MANY[1])
+    condition.staged(recorder)
+    recorder.scope.before = Operator("aten.relu", [], [])
+    condition.staged(recorder)
+    assert recorder.count == 2
