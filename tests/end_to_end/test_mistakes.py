@@ -161,7 +161,8 @@ Field = collections.namedtuple("Field", "größe b")
 def texts_in_ascii(x: Any) -> Any:
     n = int(x.sum())
     s = f"é{n}"
-    found = [ascii(one) for one in (n, s, [s, "é"], (s,), {"a": s, "é": [n]}, Field(n, "é"), Field(s, s), KeyError("é", n))]
+    held = {"a": s, "é": [n]}
+    found = [ascii(one) for one in (n, s, [s, "é"], (s,), held, Field(n, "é"), Field(s, s), KeyError("é", n))]
     found += [repr(one) for one in ([s, "é"], Field(n, "é"), KeyError("é", s))]
     return found, f"{s!a:>12}", f"{[s, 'é']!a}", f"{(n,)!a:>9}", f"{ValueError(s)!a}"
 
