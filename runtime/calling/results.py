@@ -85,6 +85,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         return made
     if tree.kind in ("numpy array", "numpy scalar"):
         memory = build(tree.fields[0][1])  # one tensor is one array, in lists that grew, too
+        if memory is None:  # in a row that no path has filled
+            return None
         arrays = built.setdefault("arrays", {})
         if (tree.kind, id(memory)) not in arrays:
             array = memory.detach().numpy()

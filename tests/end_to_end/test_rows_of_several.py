@@ -150,3 +150,17 @@ FUNCTIONS = [
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_equal_eager(function):
     check(function, *calls())
+
+
+def test_a_list_of_numpy_numbers_beside_a_number() -> None:
+    """A row that is a number has no array: there is nothing to make one of."""
+
+    def f(x: Any) -> Any:
+        log: list[Any] = []
+        if x.sum() < 0:
+            log.append(list(x.detach().numpy() * 2))
+        for i in range(int(abs(x[0]))):
+            log.append(i * 0.5)
+        return log
+
+    check(f, (torch.tensor([2.0, 1.0]),), (torch.tensor([-3.0, 1.0]),), (torch.tensor([0.0, -1.0]),))
