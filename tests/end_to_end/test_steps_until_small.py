@@ -167,7 +167,8 @@ def test_iterations_that_are_alike(function: Callable[..., Any], optimizer: str)
     same(_outcomes(function, to_static, optimizer), expected, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", [
+    pytest.param(name, marks=[pytest.mark.slow] if "Adam" in name else []) for name in OPTIMIZERS])
 @pytest.mark.parametrize("function", OTHERS, ids=lambda function: function.__name__)
 def test_iterations_that_reach_other_leaves(function: Callable[..., Any], optimizer: str) -> None:
     try:

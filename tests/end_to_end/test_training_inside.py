@@ -434,11 +434,12 @@ def _skipping(net: Any, opt: Any, x: Any, y: Any) -> Any:
     return skipped
 
 
-LOOPS = [(loop, make) for loop in (_until_small, _carried, _converged, _skipping) for make in (_sgd, _adam)
-         if (loop, make) != (_skipping, _adam)]  # fmt: skip
+LOOPS = [
+    *((loop, _sgd) for loop in (_until_small, _carried, _converged, _skipping)),
+    *(pytest.param(loop, _adam, marks=pytest.mark.slow) for loop in (_until_small, _carried, _converged)),
+]
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(("loop", "make"), LOOPS, ids=lambda one: one.__name__[1:])
 def test_loops(loop: Any, make: Any) -> None:
     check(loop, make, calls=2)
