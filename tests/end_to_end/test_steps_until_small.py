@@ -146,7 +146,63 @@ def ends_by_an_error(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     return found
 
 
+def by_hand_later(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v, steps = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True), 0
+    loss = ((w - x) ** 2).sum()
+    while loss > 0.5 and steps < 5:
+        w.grad = v.grad = None
+        loss.backward()
+        with torch.no_grad():
+            for one in (w, v):
+                if one.grad is not None:
+                    one -= 0.2 * one.grad
+        steps += 1
+        loss = ((w * v - x) ** 2).sum()
+    return w.detach(), v.detach(), steps
+
+
+def third_reaches_one_more(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    loss, other, steps = ((w - x) ** 2).sum(), ((w + x) ** 2).sum(), 0
+    while loss > 0.05 and steps < 5:
+        w.grad = v.grad = None
+        loss.backward()
+        with torch.no_grad():
+            for one in (w, v):
+                if one.grad is not None:
+                    one -= 0.2 * one.grad
+        steps += 1
+        loss, other = other, ((w * v - x) ** 2).sum()
+    return w.detach(), v.detach(), steps
+
+
+def over_a_range(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    loss = ((w - x) ** 2).sum()
+    for _ in range(int((x > 0).sum()) + 1):
+        w.grad = v.grad = None
+        loss.backward()
+        with torch.no_grad():
+            for one in (w, v):
+                if one.grad is not None:
+                    one -= 0.2 * one.grad
+        loss = ((w * v - x) ** 2).sum()
+    return w.detach(), v.detach()
+
+
+def asked_for_what_later_is_reached(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v, total = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.zeros(3)
+    loss, steps = (w * x).sum(), 0
+    while steps < (x > 0).sum() + 1:
+        mine, its = torch.autograd.grad(loss, (w, v), allow_unused=True, materialize_grads=True)
+        total = total + mine + its
+        steps += 1
+        loss = (w * x + v * 2).sum()
+    return total, steps
+
+
 EQUAL = [made_inside, of_a_layer, by_hand, on_one_path, ends_by_an_error]
+BY_HAND = [by_hand_later, third_reaches_one_more, over_a_range, asked_for_what_later_is_reached]
 OTHERS = [nested, first_reaches_one_more, later_reach_one_more, in_turn]
 
 
@@ -177,3 +233,14 @@ def test_iterations_that_reach_other_leaves(function: Callable[..., Any], optimi
         assert error.code in ("D2S213", "D2S222", "D2S253"), error
         return
     same(got, _outcomes(function, lambda one: one, optimizer), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("function", BY_HAND, ids=lambda function: function.__name__)
+def test_later_iterations_that_reach_more(function: Callable[..., Any]) -> None:
+    """What is not reached in the first iteration is no constant of the loop."""
+    try:
+        got = _outcomes(function, to_static, "SGD")
+    except Dy2StaticError as error:
+        assert error.code == "D2S213", error
+        return
+    same(got, _outcomes(function, lambda one: one, "SGD"), tolerance=1e-6)

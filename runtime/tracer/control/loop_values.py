@@ -104,6 +104,33 @@ class LoopValues:
                     return False
         return True
 
+    def require_reached(self, path: Path) -> None:
+        """Refuse a loop whose later iterations take gradients that may reach what those of this one do not.
+
+        Raises:
+            TraceError: D2S213.
+        """
+        session = self.session
+        if path.ended or not path.scope.not_reached:
+            return
+        ends = {id(value): end for value, end in zip(self.inner, self.outs)}
+        with path.inside(session):
+            for carried, missed in path.scope.not_reached:
+                left = [end for end in (ends.get(id(one), one) for one in missed) if isinstance(end, torch.Tensor)]
+                todo, seen = list(carried), set(carried)
+                while todo:  # what is carried may be handed on from one to another
+                    root = ends[id(self._begun[todo.pop()])]
+                    found = gradients.reached_from(session, root, left) if isinstance(root, torch.Tensor) else set()
+                    if not found.isdisjoint(map(session.read, left)):
+                        raise session.error(
+                            "a gradient is asked for of what an iteration leaves to the next one, and reaches more "
+                            "tensors there than in the first iteration",
+                            hint="Ask for it in the iteration that computes it, or run the first one before the loop.",
+                            code="D2S213")
+                    new = [var for var in self._begun if var in found and var not in seen]
+                    seen.update(new)
+                    todo += new
+
     def put(self, values: Sequence[Any]) -> None:
         """Let the variables and places hold these, one a slot."""
         self._names.set(tuple(values[: self._count]))

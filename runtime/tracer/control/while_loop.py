@@ -77,8 +77,10 @@ def _settle(
         put_back = session.sizes.written()
         attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location, steps)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
-        if stable and not attempt.values.are_alike(attempt.path):
-            stable = alike = False
+        if stable:
+            attempt.values.require_reached(attempt.path)
+            if not attempt.values.are_alike(attempt.path):
+                stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Set
 from itertools import islice
 from typing import Any
 
@@ -217,6 +218,7 @@ def paths(
     used_up.use(session, [session.read(root) for root, _ in starts], now, paths, leading, retain_graph)
     paths.heard = hook_calls.heard(session, paths, leading)
     _note_alike(session, paths, starts, wanted, now)
+    _note_not_reached(session, paths, [leaf for leaf, _ in leaves(session)] if whole else wanted, now)
     return paths
 
 
@@ -236,6 +238,25 @@ def _note_alike(
             if scope in alike:
                 scope.taken_alike.append((alike[scope], leaf))
             _, leaf = scope.firsts.get(id(leaf), (leaf, leaf))
+
+
+def _note_not_reached(
+    session: Session, paths: Paths, asked: list[torch.Tensor], now: dict[Variable, TensorInfo]
+) -> None:
+    """Note what gradients do not reach that go through what the open loops carry: the end of the iteration tells
+    whether those of later ones do."""
+    missed = [one for one in asked if session.read(one) not in paths.found]
+    for scope in session.scope.chain():
+        carried = frozenset(var for var in scope.begins if var in paths.found and var not in now)
+        if carried and missed:
+            scope.not_reached.append((carried, missed))
+        missed = [scope.firsts.get(id(one), (one, one))[1] for one in missed]
+
+
+def reached_from(session: Session, root: torch.Tensor, others: list[torch.Tensor]) -> Set[Variable]:
+    """What a gradient of ``root``, as it is now, may reach; it goes no further than the leaves, and some tensors."""
+    stops = {session.read(one) for one in others}.union(session.read(leaf) for leaf, _ in leaves(session))
+    return reached(session, [session.read(root)], stops).found.keys()
 
 
 def reaches_surely(session: Session, root: torch.Tensor, leaf: torch.Tensor) -> bool:
