@@ -87,8 +87,8 @@ class Scope:
     taken_alike: list[tuple[frozenset[Variable], torch.Tensor]] = field(default_factory=list)
     """In the body of a loop: such leaves, each with what is carried that leads to it."""
     not_reached: list[tuple[frozenset[Variable], list[torch.Tensor]]] = field(default_factory=list)
-    """In the body of a loop: what is carried that gradients go through, and the tensors that are asked for and that they
-    do not reach."""
+    """In the body of a loop: what is carried that gradients go through, and the tensors that were asked for and that
+    they do not reach."""
     refused: BaseException | None = None
     """In the body of a loop: why it is refused if it carries what it is taken to carry."""
     before: Operator | None = None
