@@ -34,7 +34,28 @@ def f(n):
             r = other
 
 A user's ``__iter__`` is run once for a pattern, as Python does: its items are all bound at once, or ``Items`` keeps them.
-A statement with alternatives (``|``) that bind names stays as it is.
+Where alternatives (``|``) bind names to different parts, the test notes which one it was:
+
+>>> print(rewritten('''
+... def f(n):
+...     match n:
+...         case (1 as a) | (2 as a):
+...             return a
+...         case {"x": b} | {"y": b}:
+...             return b
+... ''', transform))
+def f(n):
+    _d2s_subject_1 = n
+    _d2s_which_1 = 2
+    if _d2s_subject_1 == 1 or _d2s_subject_1 == 2:
+        a = _d2s_subject_1
+        return a
+    elif (_d2s_which_1 := 0 if _d2s.is_mapping(_d2s_subject_1, 'x') else 1 if _d2s.is_mapping(_d2s_subject_1, 'y') else 2) != 2:
+        if _d2s_which_1 == 0:
+            b = _d2s_subject_1['x']
+        else:
+            b = _d2s_subject_1['y']
+        return b
 """  # noqa: E501 # a line that the example prints
 
 from __future__ import annotations
@@ -49,12 +70,8 @@ from dy2static.transforms.base import Context, Transformer, constant, name_node,
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Lower every ``match`` whose alternatives bind no names."""
+    """Lower every ``match``."""
     return _Match(context).visit(tree)
-
-
-class _Unsupported(Exception):
-    """A pattern that stays a pattern."""
 
 
 class _Match(Transformer):
@@ -63,10 +80,7 @@ class _Match(Transformer):
     def visit_Match(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         name = self.context.namer.fresh("subject")
-        try:
-            patterns = [_Pattern(name_node(name, case.pattern), case.pattern, self.context) for case in node.cases]
-        except _Unsupported:
-            return node
+        patterns = [_Pattern(name_node(name, case.pattern), case.pattern, self.context) for case in node.cases]
         result: list[gast.AST] = []
         for case, pattern in zip(reversed(node.cases), reversed(patterns)):
             result = self._case(case, pattern, result)
@@ -131,13 +145,33 @@ class _Pattern:
 
     def _MatchOr(self, subject: Any, pattern: gast.AST) -> None:
         parts = [_Pattern(subject, one, self.context) for one in pattern.patterns]
-        if any(part.bindings for part in parts):
-            raise _Unsupported
+        bound = {tuple(gast.dump(statement) for statement in part.bindings) for part in parts}
+        if len(bound) > 1:
+            self._which(parts)
+            return
+        self.bindings += parts[0].bindings
         self.before += [statement for part in parts for statement in part.before]
         if all(part.tests for part in parts):
             self.tests.append(gast.copy_location(gast.BoolOp(gast.Or(), [part.test() for part in parts]), pattern))
         elif parts[0].tests:  # the last one always matches, the others may have effects
             self.tests.append(self._expression("first or True", first=parts[0].test()))
+
+    def _which(self, parts: list[_Pattern]) -> None:
+        """Alternatives that bind names to different parts of the subject."""
+        which = self.context.namer.fresh("which")
+        none = constant(len(parts))
+        number, bindings = none, parts[-1].bindings
+        for place, part in reversed(list(enumerate(parts))):
+            self.before[:0] = part.before
+            mine = constant(place)
+            number = mine if not part.tests else self._expression(
+                "mine if test else others", mine=mine, test=part.test(), others=number)
+            if place < len(parts) - 1:
+                bindings = replace("if which == mine:\n    bindings\nelse:\n    others", which=which, mine=mine,
+                                   bindings=part.bindings, others=bindings, origin=self.origin)  # fmt: skip
+        self.before += replace("which = none", which=which, none=none, origin=self.origin)
+        self.tests.append(self._expression("(which := number) != none", which=which, number=number, none=none))
+        self.bindings += bindings
 
     def _MatchSequence(self, subject: Any, pattern: gast.AST) -> None:
         items = pattern.patterns

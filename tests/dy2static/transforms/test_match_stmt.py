@@ -55,6 +55,33 @@ def test_it_does_what_python_does(value):
     assert _made(text)(value) == _made(SOURCE)(value)
 
 
-def test_alternatives_that_bind_stay():
-    text = "def f(x):\n    match x:\n        case [a] | (a, _):\n            return a"
-    assert "match x:" in rewritten(text, match_stmt.transform)
+ALTERNATIVES = """
+def f(x):
+    said = []
+    match x:
+        case [a] | (a, _) if said.append(("first", a)) or a != 4:
+            return said, a
+        case [1 as b, _, *c] | [b, *c, 5]:
+            return said, b, c
+        case {"x": int(n) | [n], **rest} | {"y": n, **rest}:
+            return said, n, rest
+        case (str() as s, (t, 2) | [2, t] | t):
+            return said, s, t
+        case int(d) | float(d) | complex(real=d):
+            return said, d
+        case [e, _] | e if said.append(e):
+            return None
+        case g:
+            return said, g
+"""
+
+
+@pytest.mark.parametrize("value", [
+    [1], (2, 3), [4], (4, 1), [1, 2, 3], [0, 2, 5], [0, 5], {"x": 1}, {"x": [2], "z": 0}, {"x": "no"},
+    {"y": 3, "x": "no"}, {"y": 1}, 7, 0.5, 1 + 2j, "text", None,
+    ("a", (9, 2)), ("a", [2, 8]), ("a", 6), [], {}, True, [3, 4, 6],
+], ids=repr)
+def test_alternatives_that_bind(value):
+    text = rewritten(ALTERNATIVES, match_stmt.transform)
+    assert "match" not in text.replace("is_matched", "")
+    assert _made(text)(value) == _made(ALTERNATIVES)(value)

@@ -167,7 +167,7 @@ class Looking(Beside):
             "torch.relu",
             "Base", "BASE.scaled", "items[0]", "table['a']", "pair.b", "TENSOR", "p.sum()", "p.sum().item()", "MODES",
             "'text'",
-            "p.dtype", "items[2]", "LAYER.bias", "type(own)", "(lambda t: t)", "f", "n > 0", "p > 0", "len(items)",
+            "p.dtype", "items[2]", "LAYER.bias", "type(own)", "(lambda t: t)", "f", "(n > 0)", "(p > 0)", "len(items)",
             "f'{n}'", "1j",
         ))  # fmt: skip
 
@@ -193,7 +193,7 @@ class Looking(Beside):
             f"{t}.device.type == 'cpu'",
             f"{t}.dim() == 1", f"{t}.is_floating_point()", f"len({t}.shape) == 1", f"{t}.shape[0] > 3",
             f"{t}.numel() == len(x)",
-f"issubclass(type({one}), {rng.choice(_TYPES)})", f"{t}.grad is None",
+            f"issubclass(type({one}), {rng.choice(_TYPES)})", f"{t}.grad is None",
             f"{one} is None",
             f"hasattr({t}, 'tag')", f"isinstance({t}, (torch.Tensor, list))", "'p' in locals()",
             "'nothing' in locals()",
