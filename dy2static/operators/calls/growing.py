@@ -14,6 +14,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from dy2static.operators.shared.stored import MODULES
+from runtime.ops.keyed import KeyedDict
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
@@ -37,10 +38,12 @@ def held_now(target: Any) -> tuple[Any, Any]:
     """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed.
 
     A tensor is itself, whatever it holds; a list, dict or list of modules whose length is known, as long as it has as
-    many items.
+    many items; a dict whose keys are numbers of the run is the list of them.
     """
     if isinstance(target, MODULES):
         return target, len(target)
+    if isinstance(target, KeyedDict):
+        return held_now(target._keys)
     if not isinstance(target, (list, tuple, deque, dict)):
         return target, None
     if isinstance(target, dict):

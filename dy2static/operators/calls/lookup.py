@@ -13,7 +13,7 @@ Anything else is asked nothing: Python's own exception comes where it stands.
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +23,7 @@ from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.shared.stored import MODULES
+from runtime.ops.keyed import KeyedCounter, KeyedDefault, KeyedDict
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import held_in
 from runtime.tracer.recording import reads
@@ -64,6 +65,9 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
         if isinstance(key, Choice):
             return False
         return key not in row.heap.columns if row is not None else key not in target
+    if _is_asked_for_key(target, key, kind):
+        there = traced(session, operator.contains, (target, key), {})
+        return session.scalar("not_", there) if isinstance(there, Staged) else not there
     if not _is_asked(target, key, kind):
         return False
     key = _key(session, target, key, kind)
@@ -80,6 +84,9 @@ def holds(target: Any, key: Any, kind: str) -> None:
     session = active()
     if session is not None and kind in _DIVISIONS and _divides(target, key):
         session.values.divisors.append((session.scope, key.var))
+        return
+    if session is not None and _is_asked_for_key(target, key, kind):
+        growing.note_present(session, target, key)
         return
     if session is not None and type(target) is dict and (several(target) is not None or isinstance(key, Choice)):
         growing.note_present(session, target, key)
@@ -98,7 +105,7 @@ def lookup_error(target: Any, key: Any, kind: str) -> Exception:
         return IndexError(_text("index ", key, " is out of bounds for dimension 0 with size ", _length_here(target)))
     if isinstance(target, MODULES):
         return IndexError(_text("index ", key, " is out of range"))
-    if isinstance(target, dict):
+    if isinstance(target, (dict, KeyedDict)):
         return KeyError(key)
     if kind in _ENDS:
         return IndexError("pop from an empty deque" if isinstance(target, deque) else "pop from empty list")
@@ -162,6 +169,16 @@ def _length(session: Session, target: Any) -> Any:
         size = session.fake(target).shape[0]
         return size if type(size) is int else session.sizes.staged(size)
     return array.length(session, target) if growing.is_growing(target) else len(target)
+
+
+def _is_asked_for_key(target: Any, key: Any, kind: str) -> bool:
+    """Whether only the run knows whether a dict has a key: a number, or any where the keys that it has are such."""
+    if kind not in ("get", "del"):
+        return False
+    if isinstance(target, KeyedDict):
+        makes = isinstance(target, KeyedDefault) and target.default_factory is not None and kind == "get"
+        return not makes and not isinstance(target, KeyedCounter)
+    return isinstance(key, Staged) and kind == "get" and type(target) in (dict, OrderedDict)
 
 
 def _is_asked(target: Any, key: Any, kind: str) -> bool:

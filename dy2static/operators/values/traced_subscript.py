@@ -48,6 +48,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
 from dy2static.operators.values import number_keys, sequence_operators, tensor_index, traced_compare
+from runtime.ops.keyed import KeyedDict
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.objects import kind_of_items
 from runtime.tracer.ambient.theirs import theirs
@@ -99,7 +100,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         obj = WatchedEnvironment(session)
     method = _asked(obj, "__getitem__", own)
     if method is not None:
-        return call(method, obj, key)
+        with growing.checked(session, obj, key) if isinstance(obj, KeyedDict) else contextlib.nullcontext():
+            return call(method, obj, key)
     key = _bounds(session, key)
     if isinstance(obj, numpy.ndarray) and isinstance(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
         key = reads.index(session, key)
@@ -435,7 +437,8 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
     method = _asked(obj, "__delitem__", own)
     if method is not None:
         _require_module(session, obj)
-        call(method, obj, key)
+        with growing.checked(session, obj, key) if isinstance(obj, KeyedDict) else contextlib.nullcontext():
+            call(method, obj, key)
         return
     if growing.is_growing(obj):
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
