@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from builtins import AssertionError, slice
 
+from dy2static.operators.builtins.lookup import holds, lacks, lookup_error, position
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.lookup import holds, lacks, lookup_error, position
 from dy2static.operators.constructs.assert_stmt import assert_stmt
 from dy2static.operators.constructs.attempt import attempt, handling, outside
 from dy2static.operators.constructs.bool_ops import and_, not_, or_

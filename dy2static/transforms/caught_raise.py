@@ -30,8 +30,8 @@ What a handler raises itself passes by the handlers around it. An ``assert`` tha
 ``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
 
 Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises; where it names
-ZeroDivisionError, a division. An operator asks before it whether the item is there, or the divisor is 0, where only the
-run knows (see ``operators.calls.lookup``):
+ZeroDivisionError, a division; where it names ValueError, ``index`` and ``remove``. An operator asks before it whether
+the item is there, or the divisor is 0, where only the run knows (see ``operators.builtins.lookup``):
 
 >>> print(rewritten('''
 ... def f(d):
@@ -73,7 +73,7 @@ from dy2static.analysis.scope import FUNCTIONS
 from dy2static.names import Namer
 from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer
-from dy2static.transforms.fault_sites import DIVISIONS, SIMPLE, Site, first_site, is_fixed, looks_up, named
+from dy2static.transforms.fault_sites import DIVISIONS, SEARCHES, SIMPLE, Site, first_site, is_fixed, looks_up, named
 from dy2static.transforms.leaving import Leaving, filled
 
 _HINTS = (("container", "key"), ("dividend", "divisor"))
@@ -216,7 +216,7 @@ class _Mark(gast.NodeTransformer):
         found: list[gast.AST] = []
         for position, operand in enumerate(site.operands):
             value = operand.get()
-            if position and not isinstance(value, gast.Constant) and site.kind not in DIVISIONS:
+            if position and not isinstance(value, gast.Constant) and site.kind not in DIVISIONS | SEARCHES:
                 index = replace_expr("_d2s.position(container, key)", container=copy.deepcopy(found[0]), key=value)
                 value = gast.copy_location(index, value)
             later = site.calls and position + 1 < len(site.operands)

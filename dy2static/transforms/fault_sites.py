@@ -1,4 +1,4 @@
-"""The first place of a statement where an index, a ``pop`` or a division may raise what a handler around it names.
+"""The first place of a statement where an index, a ``pop``, a search or a division may raise what a handler names.
 
 >>> place = first_site(gast.parse("v = (a + b) / n").body[0], frozenset({DIVISION}))
 >>> place.kind, gast.unparse(place.operands[1].get())
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import gast
 
-LOOKUP, DIVISION = "lookup", "division"
+LOOKUP, DIVISION, SEARCH = "lookup", "division", "search"
 _NAMED = {
     "IndexError": LOOKUP, "KeyError": LOOKUP, "LookupError": LOOKUP, "ZeroDivisionError": DIVISION,
-    "ArithmeticError": DIVISION,
+    "ArithmeticError": DIVISION, "ValueError": SEARCH,
 }  # fmt: skip
 """What a handler names for which of them. Broader handlers stand around code that has no such fear."""
 _BINDING = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
@@ -28,6 +28,8 @@ _METHODS = frozenset({
 })  # fmt: skip
 _DIVIDES = {gast.Div: "/", gast.FloorDiv: "//", gast.Mod: "%"}
 DIVISIONS = frozenset(_DIVIDES.values())
+SEARCHES = frozenset({"index", "remove"})
+"""Methods that look for an item by its value."""
 
 SIMPLE = (gast.Assign, gast.AugAssign, gast.Expr, gast.Return, gast.Delete)
 """Statements in which there is such a place."""
@@ -162,9 +164,12 @@ class _Finder:
             return self._first_of(*args) if isinstance(node.func, gast.Name) else self.expression(node.func)
         owner = Operand(node.func, "value")
         inside = self._first_of(owner, *args)
-        pops = node.func.attr in ("pop", "popleft") and len(args) < 2 and not node.keywords
-        if inside is not None or not pops or LOOKUP not in self._kinds:
+        if inside is not None or node.keywords:
             return inside
+        pops = node.func.attr in ("pop", "popleft") and len(args) < 2 and LOOKUP in self._kinds
+        finds = node.func.attr in SEARCHES and len(args) == 1 and SEARCH in self._kinds
+        if not pops and not finds:
+            return None
         return None if any(isinstance(arg, gast.Starred) for arg in node.args) else (
             Site(node.func.attr, (owner, *args), node))
 
@@ -214,5 +219,6 @@ def _is_text(node: gast.AST) -> bool:
 
 
 __all__ = [
-    "DIVISION", "DIVISIONS", "LOOKUP", "SIMPLE", "Operand", "Site", "first_site", "is_fixed", "looks_up", "named",
+    "DIVISION", "DIVISIONS", "LOOKUP", "SEARCH", "SEARCHES", "SIMPLE", "Operand", "Site", "first_site", "is_fixed",
+    "looks_up", "named",
 ]  # fmt: skip

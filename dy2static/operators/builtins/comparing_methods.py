@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from dy2static.operators.builtins import sequences_in_python
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
+from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import sequence_operators
@@ -35,12 +37,15 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
         return NOT_DONE
     if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
         return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which
+    found, memo(session).found = memo(session).found, None
+    sure = found is not None and found[0] is owner and growing.same_index(found[1], args[0])
     kind = next(one for one in (list, tuple, deque) if isinstance(owner, one))
     if name == "index":
         args = args[0], kind, *_bounds(session, owner, args[1:])
     elif name == "remove":
         args = args[0], kind
-    return functions.call_function(session, getattr(sequences_in_python, name), (owner, *args), {})
+    with session.uncaught() if sure else contextlib.nullcontext():
+        return functions.call_function(session, getattr(sequences_in_python, name), (owner, *args), {})
 
 
 def _bounds(session: Session, owner: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:

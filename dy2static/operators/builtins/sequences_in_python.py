@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NoReturn
 
+from dy2static.operators.values.f_string import format_value
+
 
 class _Value:
     def __repr__(self) -> str:
@@ -40,6 +42,12 @@ def _raise_missing(value: Any, kind: type, method: str) -> NoReturn:
     if named:
         raise ValueError(f"{value!r}{rest}")
     raise ValueError(rest)
+
+
+def missing(value: Any, kind: type, method: str) -> ValueError:
+    """What a search raises that does not find a value in a sequence of a kind."""
+    named, rest = _MISSING[kind, method]
+    return ValueError(format_value(value, "r") + rest if named else rest)
 
 
 def index(items: Any, value: Any, kind: type, start: int, stop: int) -> int:

@@ -59,13 +59,14 @@ def checked(session: Session, target: Any, key: Any) -> contextlib.AbstractConte
     """Around what reads or removes an item: no handler is asked about it if the item is there."""
     held, number = held_now(target)
     for scope, (content, row), index in session.containers.present:
-        same = content is held and (row is number or _same_index(row, number))
-        if same and _same_index(index, key) and session.is_open(scope):
+        same = content is held and (row is number or same_index(row, number))
+        if same and same_index(index, key) and session.is_open(scope):
             return session.uncaught()
     return contextlib.nullcontext()
 
 
-def _same_index(a: Any, b: Any) -> bool:
+def same_index(a: Any, b: Any) -> bool:
+    """Whether two keys are surely one."""
     if isinstance(a, Staged) and isinstance(b, Staged):
         return a.var is b.var
     return a is b or (type(a) in (int, str) and type(a) is type(b) and bool(a == b))

@@ -189,7 +189,8 @@ class GrownItems(StagedSequence):
 
     def get(self, session: Session, index: Any) -> Any:
         self._now(session)
-        return array.get(session, self.target, index)
+        with session.uncaught():  # it is asked for where there is one
+            return array.get(session, self.target, index)
 
     def _now(self, session: Session) -> tuple[Any, Any]:
         """What the list holds; a deque that is changed under a loop is an error, on the paths that change it."""

@@ -63,6 +63,8 @@ class Memo:
     """Special methods that were looked up: by class and name."""
     asked: dict[int, Any] = field(default_factory=dict)
     """Objects whose special methods builtins may have called."""
+    found: tuple[Any, Any] | None = None
+    """A list and a value that is surely in it, where that is looked for next (see ``operators.builtins.lookup``)."""
     noted: dict[tuple[int, frozenset[str]], Noted] = field(default_factory=dict)
     """Objects, by identity, whose methods were gone over, as code that uses some names may call them."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)

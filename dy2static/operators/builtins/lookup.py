@@ -19,10 +19,13 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.builtins import sequences_in_python
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import traced
+from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.shared.stored import MODULES
+from dy2static.operators.values.sequence_operators import decides
 from runtime.ops.keyed import KeyedCounter, KeyedDefault, KeyedDict
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import held_in
@@ -30,6 +33,7 @@ from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import several
 
+_SEARCHES = ("index", "remove")
 _ENDS = {"pop": -1, "popleft": 0}
 _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "pop": "pop", "popleft": "popleft"}
 _DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -49,8 +53,8 @@ def position(target: Any, key: Any) -> Any:
 def lacks(target: Any, key: Any, kind: str) -> Any:
     """Whether a list, deque or tuple whose length only the run knows has no item there.
 
-    ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given; or
-    an operator that divides ``target`` by ``key``.
+    ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given; the
+    method "index" or "remove", for which it is the item; or an operator that divides ``target`` by ``key``.
     """
     session = active()
     if session is None:
@@ -65,7 +69,7 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
         if isinstance(key, Choice):
             return False
         return key not in row.heap.columns if row is not None else key not in target
-    if _is_asked_for_key(target, key, kind):
+    if _is_asked_for_key(target, key, kind) or _is_searched(target, key, kind):
         there = traced(session, operator.contains, (target, key), {})
         return session.scalar("not_", there) if isinstance(there, Staged) else not there
     if not _is_asked(target, key, kind):
@@ -84,6 +88,9 @@ def holds(target: Any, key: Any, kind: str) -> None:
     session = active()
     if session is not None and kind in _DIVISIONS and _divides(target, key):
         session.values.divisors.append((session.scope, key.var))
+        return
+    if session is not None and _is_searched(target, key, kind):
+        memo(session).found = target, key
         return
     if session is not None and _is_asked_for_key(target, key, kind):
         growing.note_present(session, target, key)
@@ -107,6 +114,8 @@ def lookup_error(target: Any, key: Any, kind: str) -> Exception:
         return IndexError(_text("index ", key, " is out of range"))
     if isinstance(target, (dict, KeyedDict)):
         return KeyError(key)
+    if kind in _SEARCHES:
+        return sequences_in_python.missing(key, type(target), kind)
     if kind in _ENDS:
         return IndexError("pop from an empty deque" if isinstance(target, deque) else "pop from empty list")
     if isinstance(target, deque):
@@ -169,6 +178,12 @@ def _length(session: Session, target: Any) -> Any:
         size = session.fake(target).shape[0]
         return size if type(size) is int else session.sizes.staged(size)
     return array.length(session, target) if growing.is_growing(target) else len(target)
+
+
+def _is_searched(target: Any, key: Any, kind: str) -> bool:
+    """Whether only the run knows whether a list, tuple or deque has an item that is like a value."""
+    return kind in _SEARCHES and type(target) in (list, tuple, deque) and (
+        growing.is_growing(target) or any(map(decides, (*target, key))))
 
 
 def _is_asked_for_key(target: Any, key: Any, kind: str) -> bool:
