@@ -118,6 +118,8 @@ def _method_for(value: Any, letter: str) -> Any:
 
 
 def _format(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 2 and not isinstance(args[1], (str, Staged, Choice)):
+        format("", args[1])  # raises
     return format_value(args[0], "", *args[1:])
 
 
