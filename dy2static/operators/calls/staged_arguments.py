@@ -190,8 +190,17 @@ def _of_count(
     paths = [lambda number=number: run(number) for number in range(low, high + 1)]
     if limits.period is not None:
         return tracer_cond.switch(session, session.scalar("mod", value, limits.period), paths, NO_NAMES)
-    below = (lambda: run(low - 1)) if limits.same_below else _raising(session, f, value, names, beyond, -_BEYOND)
-    above = (lambda: run(high + 1)) if limits.same else _raising(session, f, value, names, beyond, _BEYOND)
+    def outside(number: int) -> Callable[[], Any]:
+        """What all values that differ no more do, but that an exception may name the value."""
+        def path() -> Any:
+            error = _tried(session, lambda: run(number))
+            says = error is not None and any(str(number) in str(arg) for arg in error.args)
+            return _raising(session, f, value, names, run, number)() if says else run(number)
+
+        return path
+
+    below = outside(low - 1) if limits.same_below else _raising(session, f, value, names, beyond, -_BEYOND)
+    above = outside(high + 1) if limits.same else _raising(session, f, value, names, beyond, _BEYOND)
     index = session.scalar("sub", value, low)
     index = session.scalar("select", index < 0, len(paths), index)
     index = session.scalar("select", value > high, len(paths) + 1, index)
