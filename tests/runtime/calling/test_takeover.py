@@ -344,10 +344,10 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         h = x.new_zeros(x.shape[1], 16)
-        for row in x:
-            h = torch.tanh(self.inner(row) + self.state(h))
-            if h.abs().mean() > 0.9:
-                break
+        step = 0
+        while step < len(x) and h.abs().mean() < 0.9:  # a loop: small branches alone are left to autograd
+            h = torch.tanh(self.inner(x[step]) + self.state(h))
+            step = step + 1
         return self.out(torch.nn.functional.dropout(h, 0.1))
 
 torch.manual_seed(7)
