@@ -62,6 +62,7 @@ def analyse(function: gast.AST) -> None:
     reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in nodes))
     dropped = (scope.captured | reads) & scope.locals - bound_in(function.body) - parameters
     given = parameters | {node.target.id for node in _direct(function.body) if _is_declaration(node)}
+    dropped |= (reads & scope.locals) - _bound_directly(function.body) - given  # else they find another variable
     facts.put(function, Fact.DECLARED, ordered(
         _declared(function.body, given, scope) | dropped | set(facts.get(function, Fact.BOUND_INSIDE, ())) - given))
     unsure = reads | dropped | (_unsure(function.body) & scope.locals) | (scope.unbound & (shared | reads))
