@@ -24,6 +24,7 @@ from dy2static.operators.calls import (
     growing,
     indices,
     module_calls,
+    named_tuples_in_python,
     numpy_arrays,
     recursion,
     staged_arguments,
@@ -78,6 +79,8 @@ MAPPINGS = (dict, collections.UserDict)
 
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """What ``contextlib.contextmanager`` makes of every function."""
+_MAKE_CODE = collections.namedtuple("_MAKE_CODE", "")._make.__func__.__code__  # type: ignore[attr-defined]
+"""What every ``namedtuple`` has for its ``_make``."""
 
 
 def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -98,6 +101,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
         memo(session).created[id(manager)] = manager
         return manager
+    if f.__code__ is _MAKE_CODE:
+        return traced(session, named_tuples_in_python.make, args, kwargs)
     of_parts = module_calls.called(session, f, args, kwargs) if policy.is_torch(f) else NotImplemented
     if of_parts is not NotImplemented:
         return of_parts

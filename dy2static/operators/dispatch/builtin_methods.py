@@ -91,6 +91,11 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     more = added_to(session, args[0], f.__name__) if args and isinstance(f, types.MethodDescriptorType) else None
     if more is not None:  # list.append(items, x)
         return call_builtin(session, f, (more, *args[1:]), kwargs)
+    if f is tuple.__new__ and len(args) == 2 and not kwargs and isinstance(args[0], type) and args[0] is not tuple:
+        items = traced(session, tuple, args[1:], {})  # of this very class a tuple may stand for one of any length
+        if growing.is_growing(items) or containers.several(items) is not None or isinstance(items, Choice):
+            raise growing.refusal(session, f"a {args[0].__name__} made")
+        args = args[0], items
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
     found = containers.several(owner) if session.containers.has_contents and not isinstance(owner, type) else None
