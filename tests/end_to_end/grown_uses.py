@@ -430,7 +430,7 @@ r = collections.defaultdict(list, enumerate(xs))
 r = collections.UserList(xs)
 r = collections.ChainMap(dict(k=xs))['k']
 r = tuple(collections.namedtuple('P', 'a b')(*xs))
-r = collections.namedtuple('P', 'a b')._make(xs)
+r = tuple(collections.namedtuple('P', 'a b')._make(xs))
 r = collections.namedtuple('P', 'a')(xs).a
 r = string.Template('$a').substitute(a=xs)
 r = np.array(xs)

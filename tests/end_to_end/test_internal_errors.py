@@ -33,7 +33,7 @@ REPORTING = {
 """Modules that tell of errors, and the slot that the session is in."""
 REPORTING_NAMES = {
     "Session.error", "Session.location", "Place.set", "Place.put_back", "_is_slot", "_set_attribute", "_set_content",
-    "_registered", "found_in", "take_out", "take_own", "to_fill", "attributes", "is_plain", "storage_key",
+    "_registered", "found_in", "take_out", "take_own", "to_fill", "attributes", "is_plain", "storage_key", "slots_of",
     "module_name", "unasked", "has_unasked",
 }  # fmt: skip
 """Functions of other modules that do; ``Place.set``, what it calls and what calls it put the user's objects back; the
