@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from runtime.torch_internals.modes import autocast_key, below_autograd, casting_
 from runtime.torch_internals.operators import is_composite
 
 if TYPE_CHECKING:
+    import sympy
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _UNCACHED = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
@@ -269,8 +271,9 @@ def unknown_sizes(
 
     What is a view of an argument is one of the fake argument. ``loose`` gets those of which the strides are not known.
 
-    The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed. One that
-    looks at its own data is run on real tensors with several contents instead. None if that fails as well.
+    The operator is run on fake tensors of two concrete sizes, and of several if it takes those; sizes on which all runs
+    agree are taken as fixed. One that looks at its own data is run on real tensors with several contents instead. None
+    if that fails as well.
     """
     if func._schema.returns[:1] and str(func._schema.returns[0].type).startswith("List["):
         if any(isinstance(arg, torch.SymInt) for arg in (*args, *kwargs.values())):  # it may say how many there are
@@ -280,18 +283,24 @@ def unknown_sizes(
     try:
         with fake_only(fake_mode):
             results = [_on_stand_ins(func, args, kwargs, casting, size, None, given) for size in _SIZES]
+            symbols = _symbols((*args, *kwargs.values()))
+            for order in (symbols, symbols[::-1]) if len(symbols) > 1 else ():
+                several = {symbol: 5 + 3 * place for place, symbol in enumerate(order)}
+                with contextlib.suppress(*_FAILURES, DataDependentOutputException):  # some sizes have to be the same
+                    results.append(_on_stand_ins(func, args, kwargs, casting, several, None, given))
     except DataDependentOutputException:
         results = _on_real_tensors(func, args, kwargs, casting)
     except _FAILURES:
         return None
 
-    def merge(a: Any, b: Any) -> Any:
+    def merge(*found: Any) -> Any:
+        a = found[0]
         if isinstance(a, torch.Tensor):
-            if a.dim() != b.dim():
+            if any(one.dim() != a.dim() for one in found):
                 raise ValueError("the rank depends on a size")
-            sizes = [
-                x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)
-            ]
+            fixed = [all(type(one) is int and one == dims[0] for one in dims)
+                     for dims in zip(*(one.shape for one in found))]  # fmt: skip
+            sizes = [size if known else new_symbol(shape_env, size=True) for size, known in zip(a.shape, fixed)]
             made = _viewed(a, sizes, given)
             if made is None:
                 return torch.empty(sizes, dtype=a.dtype, device=a.device)
@@ -299,10 +308,10 @@ def unknown_sizes(
                 loose.append(made[0])
             return made[0]
         if isinstance(a, (list, tuple)):
-            if len(a) != len(b):
+            if any(len(one) != len(a) for one in found):
                 raise ValueError("the number of results depends on a size")
-            return type(a)(merge(x, y) for x, y in zip(a, b))
-        if a != b:
+            return type(a)(map(merge, *found))
+        if any(one != a for one in found):
             raise ValueError("a number depends on a size")
         return a
 
@@ -339,15 +348,26 @@ _SIZES = (4, 1008)
 _FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
 
 
-def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int, content: Content | None,
-                  given: Given | None = None) -> Any:  # fmt: skip
-    """The operator's result for tensors of known sizes; ``content`` None: without data, in the mode in force."""
+def _symbols(value: Any) -> list[sympy.Symbol]:
+    """The symbols in the sizes and numbers that an operator is given."""
+    if isinstance(value, (list, tuple)):
+        return list(dict.fromkeys(itertools.chain.from_iterable(map(_symbols, value))))
+    if isinstance(value, torch.Tensor):
+        return _symbols(tuple(value.shape))
+    return sorted(value.node.expr.free_symbols, key=str) if isinstance(value, torch.SymInt) else []
+
+
+def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int | dict[sympy.Symbol, int],
+                  content: Content | None, given: Given | None = None) -> Any:  # fmt: skip
+    """The operator's result for tensors of known sizes; ``content`` None: without data, in the mode in force.
+    ``stand_in``: what stands for all sizes, or for each."""
 
     def concrete(value: Any) -> Any:
         """The value with sizes that are known."""
         if isinstance(value, torch.SymInt):
             expr = value.node.expr
-            return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
+            values = stand_in if isinstance(stand_in, dict) else dict.fromkeys(expr.free_symbols, stand_in)
+            return int(expr.xreplace(values))
         if isinstance(value, torch.Tensor):
             made = torch.empty([concrete(size) for size in value.shape], dtype=value.dtype, device=value.device)
             if given is not None:

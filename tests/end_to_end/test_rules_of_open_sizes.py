@@ -171,3 +171,23 @@ def test_repeated_parts_by_dimension(dim: int) -> None:
         return found, counts, found.dim()
 
     check(f, *((torch.tensor([[1.0, 1, 2]]).repeat(n, 1),) for n in (2, 3, 4)))
+
+
+PADDINGS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "as long again": lambda x: F.pad(x, (0, len(x))),
+    "before": lambda x: F.pad(x, (len(x), 0)),
+    "both": lambda x: F.pad(x, (len(x), 2 * len(x) + 1)),
+    "taken away": lambda x: F.pad(F.pad(x, (1, len(x))), (0, -len(x))),
+    "what is kept": lambda x: F.pad(x[x > 0], (0, int((x > 0).sum()))),
+    "of two": lambda x: F.pad(x[x > 0], (0, len(x) - int((x > 0).sum()))),
+}
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+def test_padding_by_a_size(name: str) -> None:
+    """Its gradient cuts off as much: sizes that are no multiple of one."""
+
+    def f(x: torch.Tensor) -> Any:
+        return PADDINGS[name](x) * 2
+
+    check(f, *((numbers(n).requires_grad_(),) for n in (3, 5, 8, 4)))
