@@ -178,6 +178,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
     given = generator_uses.listed(session, args[0])
+    if isinstance(given, StagedSequence):
+        given = as_list(session, given)
     if isinstance(given, Choice) and given is not args[0]:
         return call(sorted, given, **kwargs)
     if growing.is_growing(given):
@@ -262,6 +264,8 @@ def _container(kind: type) -> Any:
         if sequence is not None:
             items = as_list(session, sequence)
             return kind(items) if isinstance(items, list) else call(kind, items)
+        if args and kind is deque and isinstance(args[0], StagedSequence):
+            args = (as_list(session, args[0]), *args[1:])
         if args and growing.is_growing(args[0]):
             if kind is deque:
                 made = deque(array.copy(args[0]), *args[1:], **kwargs)

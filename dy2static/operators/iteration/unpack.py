@@ -228,6 +228,8 @@ def star_of_list(value: Any) -> Any:
     value = _rows(session, generator_uses.listed(session, opened(value)))
     if _has_own_items(session, value):
         return call(list, value)
+    if isinstance(value, StagedSequence):
+        value = as_list(session, value)
     if not differ_in_length(value):
         return _items_of(value)
     found = one_list(session, call(list, value))
