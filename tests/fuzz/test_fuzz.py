@@ -21,7 +21,7 @@ def test_random_program(seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
-@pytest.mark.parametrize("seed", [70000072, pytest.param(211473, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [70000072, 930000013, pytest.param(211473, marks=pytest.mark.slow)])
 def test_programs_that_once_failed(seed):
     _, outcome, _, _ = run_one(seed, depth=3)
     assert outcome.kind == "same", outcome.detail
@@ -29,7 +29,8 @@ def test_programs_that_once_failed(seed):
 
 @pytest.mark.parametrize(("mode", "seed"), [
     ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692), ("out", 120000504),
-    ("out", 120001311), ("out", 180000256), ("hybrid", 110000081),
+    ("out", 120001311), ("out", 180000256), ("hybrid", 110000081), ("exceptions", 910000068),
+    ("host_random", 910000016), ("looking", 910000085),
 ])  # fmt: skip
 def test_programs_about_one_thing_that_once_failed(mode, seed):
     _, outcome = run_mode(mode, seed)

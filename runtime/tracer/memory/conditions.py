@@ -136,7 +136,7 @@ class PathCondition:
 
     def staged(self, session: Session) -> Any:
         """Whether it holds, computed in the current Block: a staged bool, or True or False."""
-        return _any(session, self.cases, _Made(session.scope))
+        return _any(session, self.cases, _made(session.scope))
 
     def operand(self, session: Session) -> Operand:
         """The same as an operand."""
@@ -224,7 +224,7 @@ def _least(cases: Iterable[_Case]) -> tuple[_Case, ...]:
     return tuple(once[place] for place in sorted(kept))
 
 
-def _any(session: Session, cases: tuple[_Case, ...], made: _Made) -> Any:
+def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> Any:
     """Whether any of some cases holds.
 
     The flag that most of them share is taken out first, and what is left is computed once if it is met again: the
@@ -243,24 +243,14 @@ def _any(session: Session, cases: tuple[_Case, ...], made: _Made) -> Any:
         flag = _any(session, common.cases, made) if isinstance(common, PathCondition) else _wrapped(session, common)
         result = either(session, result, both(session, flag, _any(session, rest, made)))
         cases = tuple(case for case in cases if common not in case)
-    made.put(key, result)
+    made[key] = result
     return result
 
 
-class _Made:
-    """What conditions are in a Block, as far as it was computed there or around it."""
-
-    def __init__(self, scope: Scope) -> None:
-        scopes = list(scope.chain())
-        own = any(one.before is not None for one in scopes)  # what is recorded at the end is not there earlier
-        self._known: list[dict[Any, Any]] = [{}] if own else [one.conditions for one in scopes]
-
-    def get(self, key: Any) -> Any:
-        """What was computed; None: nothing was."""
-        return next((found for known in self._known if (found := known.get(key)) is not None), None)
-
-    def put(self, key: Any, value: Any) -> None:
-        self._known[0][key] = value
+def _made(scope: Scope) -> dict[Any, Any]:
+    """What conditions are in a Block, as far as it was computed there. What was computed around it may stand behind it
+    by now: a Block that is closed gains deferred outputs. What is recorded at its end is not there earlier."""
+    return scope.conditions if scope.before is None else {}
 
 
 def _answered(flag: Flag | bool) -> PathCondition:
