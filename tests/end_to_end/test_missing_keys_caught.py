@@ -153,8 +153,21 @@ def with_gradients(x: Any) -> Any:
     return total, len(memo)
 
 
+def replaced_between(x: Any) -> Any:
+    d = {int(x[0]): 1, int(x[1]): 2}
+    k = int(x[0])
+    try:
+        v = d[k]
+        del d[k]
+        d[k + 10] = v  # as many keys as before
+        v += d[k]
+    except KeyError:
+        v = -1
+    return v, d
+
+
 CASES = [a_fixed_dict, an_ordered_dict, filled_in_a_loop, counted, grouped, deleted, two_lookups, pairs,
-         removed_between, default_dicts, counters, with_gradients]  # fmt: skip
+         removed_between, replaced_between, default_dicts, counters, with_gradients]  # fmt: skip
 INPUTS = [[3.0, 1, 2, 1], [1.0, 0, 7, 7], [2.0, 2, 3, 2], [3.0, 3, 3, 0]]
 
 

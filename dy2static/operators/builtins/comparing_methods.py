@@ -32,12 +32,12 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
         return _sorted(session, owner, args, kwargs)
     if name not in ("index", "count", "remove") or kwargs or not args or len(args) > (3 if name == "index" else 1):
         return NOT_DONE
+    found, memo(session).found = memo(session).found, None  # said of the very next search
     if not growing.is_growing(owner) and not any(map(decides, (*owner, *args))) and not (
             session.containers.has_unset and any(map(namespaces.has_unset, (*owner, *args)))):
         return NOT_DONE
     if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
         return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which
-    found, memo(session).found = memo(session).found, None
     sure = found is not None and found[0] is owner and growing.same_index(found[1], args[0])
     kind = next(one for one in (list, tuple, deque) if isinstance(owner, one))
     if name == "index":

@@ -43,7 +43,8 @@ def held_now(target: Any) -> tuple[Any, Any]:
     if isinstance(target, MODULES):
         return target, len(target)
     if isinstance(target, KeyedDict):
-        return held_now(target._keys)
+        held, row = held_now(target._keys)
+        return held, target._removed if row is None else row
     if not isinstance(target, (list, tuple, deque, dict)):
         return target, None
     if isinstance(target, dict):

@@ -50,6 +50,8 @@ class _Kind(NamedTuple):
     has_attributes: bool
     items: bool
     keys: bool
+    choice: bool
+    several: bool
     is_made: bool
 
 
@@ -58,7 +60,8 @@ def _kind(kind: type, made: Container[int]) -> _Kind:
     container = issubclass(kind, CONTAINERS) and kind not in (ListContent, DictContent) and not is_dataclass(kind)
     return _Kind(
         kind, issubclass(kind, _LEAVES), issubclass(kind, _LARGE), kind in NOTHING, container,
-        items and kind not in _PYTHONS, items, issubclass(kind, dict), id(kind) in made,
+        items and kind not in _PYTHONS, items, issubclass(kind, dict), issubclass(kind, Choice),
+        issubclass(kind, Several), id(kind) in made,
     )  # fmt: skip
 
 
@@ -113,10 +116,10 @@ def older(
         if kind.items:
             todo += own_items(value)
             if kind.keys:
-                todo += [key for key in dict.__iter__(value) if type(key) is Several]
-        elif cls is Choice:
+                todo += [key for key in dict.__iter__(value) if issubclass(type(key), Several)]
+        elif kind.choice:
             todo += value.options
-        elif cls is Several:
+        elif kind.several:
             todo.append(value.choice)
         elif cls is CellType:
             with suppress(ValueError):  # not bound yet

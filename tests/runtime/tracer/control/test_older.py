@@ -12,6 +12,7 @@ import torch
 
 from runtime.tracer.control.older import Identities, older
 from runtime.tracer.recording.session import Session
+from runtime.tracer.values.structure import Choice
 from tests.oracle import check
 
 ITERATORS: list[Callable[[list[Any]], Iterator[Any]]] = [
@@ -58,3 +59,17 @@ def test_a_list_made_in_a_loop_after_an_iterator() -> None:
     for seed in range(8):
         torch.manual_seed(seed)
         check(_lists_in_a_loop, [torch.randn(3), torch.randn(3)])
+
+
+class _Derived(Choice):
+    """As what stands for a row is derived from ``Choice``."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("cls", [Choice, _Derived])
+def test_what_the_options_of_a_choice_hold(session: Session, cls: type[Choice]) -> None:
+    inner: list[Any] = [1]
+    value = cls(0, ([inner],))  # type: ignore[arg-type]
+    found = older(session, [], [value], Identities())
+    assert {id(value.options[0]), id(inner)} <= found
