@@ -202,7 +202,25 @@ def asked_for_what_later_is_reached(x: torch.Tensor, layer: nn.Linear, make: Any
 
 
 EQUAL = [made_inside, of_a_layer, by_hand, on_one_path, ends_by_an_error]
-BY_HAND = [by_hand_later, third_reaches_one_more, over_a_range, asked_for_what_later_is_reached]
+def in_a_loop_inside(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, v, n = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True), 0
+    loss = ((w - x) ** 2).sum()
+    while n < int((x > 0).sum()):
+        m = 0
+        while m < 2 and x.sum() > -5:
+            w.grad = v.grad = None
+            loss.backward()
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+                if v.grad is not None:
+                    v -= 0.1 * v.grad
+            loss = ((w * v - x) ** 2).sum() if n > 0 else ((w - x) ** 2).sum()
+            m += 1
+        n += 1
+    return w.detach(), v.detach()
+
+
+BY_HAND = [in_a_loop_inside, by_hand_later, third_reaches_one_more, over_a_range, asked_for_what_later_is_reached]
 OTHERS = [nested, first_reaches_one_more, later_reach_one_more, in_turn]
 
 

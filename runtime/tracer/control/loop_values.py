@@ -121,7 +121,7 @@ class LoopValues:
                 while todo:  # what is carried may be handed on from one to another
                     root = ends[id(self._begun[todo.pop()])]
                     found = gradients.reached_from(session, root, left) if isinstance(root, torch.Tensor) else set()
-                    if not found.isdisjoint(map(session.read, left)):
+                    if not found.isdisjoint(gradients.values_of(session, left)):
                         raise session.error(
                             "a gradient is asked for of what an iteration leaves to the next one, and reaches more "
                             "tensors there than in the first iteration",

@@ -259,6 +259,13 @@ def reached_from(session: Session, root: torch.Tensor, others: list[torch.Tensor
     return reached(session, [session.read(root)], stops).found.keys()
 
 
+def values_of(session: Session, tensors: list[torch.Tensor]) -> set[Variable]:
+    """What some tensors are now, and what they were before they were written: a loop inside has written them since."""
+    storages = [session.info(one).storage for one in tensors]
+    held = (value for one in storages for value in (one.first, one.origin, *one.written) if value is not None)
+    return {*map(session.read, tensors), *held}
+
+
 def reaches_surely(session: Session, root: torch.Tensor, leaf: torch.Tensor) -> bool:
     """Whether a gradient of ``root``, as it is now, reaches a leaf on every path."""
     now = {session.read(tensor) for tensor, _ in leaves(session)}
