@@ -59,13 +59,21 @@ def leads_to_traced(value: Any) -> bool:
         one = todo.pop()
         if holds_traced(one, _DEPTH):
             return True
-        for inner in gc.get_referents(one):
+        for inner in _referents(one):
             if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
                 seen.add(id(inner))
                 todo.append(inner)
         if len(seen) > 10_000:
             return False
     return False
+
+
+def _referents(value: Any) -> list[Any]:
+    """What an object refers to; of a function not the globals of its module, which are not the function's own."""
+    found = gc.get_referents(value)
+    if isinstance(value, types.FunctionType):
+        return [one for one in found if one is not value.__globals__ and one is not value.__builtins__]
+    return found
 
 
 _NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType, type)

@@ -167,6 +167,18 @@ def test_what_only_c_knows_is_come_by(staging: Staging) -> None:
     assert not leads_to_traced(zip([OUTSIDE])) and not leads_to_traced({"a": 1}.get)
 
 
+SHARED: dict[str, Any] = {}  # what another trace has left in the globals
+
+
+@pytest.mark.parametrize("made", [lambda: None, type("Made", (), {"method": lambda self: None})])
+def test_the_globals_of_a_function_are_not_its_own(staging: Staging, made: Any) -> None:
+    SHARED["kept"] = staging.given("x")
+    try:
+        assert not leads_to_traced(made)
+    finally:
+        SHARED.clear()
+
+
 def test_a_generator_that_has_ended(staging: Staging) -> None:
     ended = generator(staging.given("x"))
     list(ended)
