@@ -3,27 +3,38 @@
     x[n]            aten.select.int(x, 0, n)
     x[:n, 1]        aten.slice.Tensor(x, 0, None, n), aten.select.int(..., 1, 1)
     x[n, idx]       the same, then aten.index.Tensor(..., [idx])
+
+A list is a tensor of its numbers, or of its bools a mask; a list that holds tensors, slices, None or lists means what a
+tuple of these does, as ``torch/csrc/autograd/python_variable_indexing.cpp`` decides.
 """
 
 from __future__ import annotations
 
+import contextlib
 import operator
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy
 import torch
 
-from dy2static.operators.calls.sequences import StagedSize
+from dy2static.operators.calls import growing, numpy_arrays
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
-from dy2static.operators.shared.staging import Session, Staged, any_staged
+from dy2static.operators.shared.staging import Session, Staged, any_staged, structure
 from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
 from runtime.tracer.recording import nonwritable_views, scalar_masks
+from runtime.tracer.values import array
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 
 def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
@@ -37,6 +48,51 @@ def _is_number(session: Session, part: Any) -> bool:
     fake = session.fake(part)
     return fake.dim() == 0 and not (
         fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype in scalar_masks.MASKS)
+
+
+def settled(session: Session, tensor: torch.Tensor, key: Any) -> Any:
+    """The key without lists that hold what only the run knows: these are tuples or tensors, as torch takes them."""
+    if _is_list(key) and not growing.is_growing(key) and _means_tuple(key):
+        if not _holds_values(session, key):
+            return key
+        theirs(operator.getitem, torch.zeros(1), [None])  # warns that such lists will be something else one day
+        key = numpy_arrays.as_key(session, tensor, tuple(key))
+    if isinstance(key, tuple) and not growing.is_growing(key):
+        parts = [_without_values(session, tensor, part) for part in key]
+        return key if all(map(operator.is_, parts, key)) else tuple(parts)
+    return _without_values(session, tensor, key)
+
+
+_SEQUENCES = (list, deque, range, StagedRange)
+_FEW = 32
+"""Lists of fewer items may mean tuples."""
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, _SEQUENCES)
+
+
+def _means_tuple(key: Any) -> bool:
+    """Whether torch takes a list as a tuple of indices."""
+    if isinstance(key, (range, StagedRange)) or len(key) >= _FEW:
+        return False
+    inside = (torch.Tensor, slice, str, bytes, tuple, numpy.ndarray, NumpyArray, *_SEQUENCES)
+    return any(item is None or item is Ellipsis or isinstance(item, inside) for item in key)
+
+
+def _holds_values(session: Session, part: Any) -> bool:
+    """Whether something in a list is only known while the Program runs."""
+    if isinstance(part, (torch.Tensor, StagedRange)) or growing.is_growing(part):
+        return True
+    if isinstance(part, (list, deque, tuple)):
+        return any(_holds_values(session, item) for item in part)
+    return any_staged([part])
+
+
+def _without_values(session: Session, tensor: torch.Tensor, part: Any) -> Any:
+    """A part of a key: the tensor that a list of numbers means, if only the run knows these."""
+    is_list = _is_list(part) or isinstance(part, tuple) and not isinstance(part, (StagedSize, torch.Size))
+    return _as_index(session, tensor, part) if is_list and _holds_values(session, part) else part
 
 
 def plain(session: Session, key: Any) -> Any:
@@ -135,7 +191,7 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
             tensor = slice_(session, tensor, dim, part)
             dim += 1
         else:
-            index = part if isinstance(part, torch.Tensor) else _as_index(session, tensor, part)
+            index = part if isinstance(part, torch.Tensor) else _as_index(session, tensor, part)  # numbers all known
             indices.extend([None] * (dim - len(indices)))
             indices.append(index)
             dim += index.dim() if index.dtype in scalar_masks.MASKS else 1
@@ -162,15 +218,65 @@ def _dims_of(part: Any) -> int:
 
 
 def _as_index(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor:
-    """A list of numbers as index."""
-    if not isinstance(part, (list, tuple)):
+    """A list of numbers, or of lists of them, as index; one of bools as a mask.
+
+    Raises:
+        TraceError: D2S253, nobody knows before the run how many bools there are, or what the items are.
+    """
+    if isinstance(part, numpy.ndarray):
+        part = part.tolist()
+    if not isinstance(part, (tuple, *_SEQUENCES)):
+        theirs(operator.getitem, torch.zeros(1), part)  # raises, as torch words it
         raise TypeError(f"a tensor cannot be indexed with {type(part).__name__}")
-    numbers = [
-        item if isinstance(item, torch.Tensor)
-        else torch.scalar_tensor(to_torch(session, item), dtype=torch.int64, device=tensor.device)
-        for item in part
-    ]
-    return torch.stack(numbers)
+    _require_numbers(session, part)
+    kinds = set(_kinds(session, part))
+    if growing.is_growing(part) and not kinds <= {"int", "float"}:
+        raise growing.refusal(session, "the index of a tensor, made")
+    dtype = torch.bool if kinds == {"bool"} else torch.int64
+    index = call(torch.tensor, list(part) if isinstance(part, deque) and not growing.is_growing(part) else part,
+                 dtype=dtype, device=tensor.device)  # fmt: skip
+    assert isinstance(index, torch.Tensor)
+    return index
+
+
+def _require_numbers(session: Session, part: Any) -> None:
+    """Errors raised: TypeError, ValueError, RuntimeError: something in a list is no number; in PyTorch's words."""
+
+    def known(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            fake = session.fake(value)
+            return torch.zeros([size if type(size) is int else 1 for size in fake.shape], dtype=fake.dtype)
+        if _is_open(value):
+            return [0]
+        if isinstance(value, (list, deque, tuple)):
+            if any(map(_is_open, value)) and not all(isinstance(one, (tuple, *_SEQUENCES)) for one in value):
+                raise growing.refusal(session, "the index of a tensor, made of numbers and")
+            return list(map(known, value))
+        return value.python_type(0) if isinstance(value, Staged) else value
+
+    with torch_internals.no_modes(), contextlib.suppress(IndexError):  # of other sizes
+        theirs(operator.getitem, torch.zeros(1), (known(part),))
+
+
+def _is_open(part: Any) -> bool:
+    return isinstance(part, StagedRange) or growing.is_growing(part)
+
+
+def _kinds(session: Session, part: Any) -> Iterator[str]:
+    """What the items are, of lists inside too."""
+    if isinstance(part, (range, StagedRange)):
+        yield "int"
+    elif growing.is_growing(part):
+        item = array.content(part).item
+        yield (item.kind if isinstance(item, structure.Number)
+               else type(item.value).__name__ if isinstance(item, structure.Known) else "")
+    elif isinstance(part, (list, deque, tuple)):
+        for item in part:
+            yield from _kinds(session, item)
+    elif isinstance(part, torch.Tensor):
+        yield kind_of_dtype(session.fake(part).dtype)
+    else:
+        yield part.kind if isinstance(part, Staged) else type(part).__name__
 
 
 def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: int = 0) -> torch.Tensor:

@@ -112,6 +112,7 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     key = numpy_arrays.as_key(session, obj, key)
     if isinstance(obj, torch.Tensor):
         key = _with_numbers(session, key)
+        key = tensor_index.settled(session, obj, key)
         boundary.require_none(session, "the index of a tensor", [key])
         if tensor_index.is_staged(session, obj, key):
             with growing.checked(session, obj, key):
@@ -343,6 +344,7 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
         if isinstance(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))
             return
+        key = tensor_index.settled(session, obj, key)
         boundary.require_none(session, "the index of a tensor", [key])
         if value is None or isinstance(value, (str, bytes, dict, set)):
             theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place

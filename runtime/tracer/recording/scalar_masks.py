@@ -33,6 +33,9 @@ def without(index: Any) -> tuple[Any, Any] | None:
         if is_one(part):
             first.append(None)
             then.append(part.to(torch.bool).reshape(1))
+        elif isinstance(part, bool):
+            first.append(None)
+            then.append([part])
         elif part is None or isinstance(part, slice):
             first.append(part)
             then.append(slice(None))

@@ -20,6 +20,7 @@ from tests.fuzz.judging import Outcome
 from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
+from tests.fuzz.modes.carried_losses import CarriedLosses
 from tests.fuzz.modes.changes import Changes
 from tests.fuzz.modes.changing_state import ChangingState
 from tests.fuzz.modes.checkpoints import Checkpoints
@@ -56,6 +57,7 @@ MODES: dict[str, type[Mode]] = {
     "attributes": Attributes,
     "autocast": Autocast,
     "cached": CachedHelpers,
+    "carried_losses": CarriedLosses,
     "changes": Changes,
     "changing_state": ChangingState,
     "checkpoints": Checkpoints,
