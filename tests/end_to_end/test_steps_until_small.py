@@ -146,16 +146,21 @@ def ends_by_an_error(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     return found
 
 
+def step(loss: torch.Tensor, *leaves: torch.Tensor) -> None:
+    for leaf in leaves:
+        leaf.grad = None
+    loss.backward()
+    with torch.no_grad():
+        for leaf in leaves:
+            if leaf.grad is not None:
+                leaf -= 0.2 * leaf.grad
+
+
 def by_hand_later(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     w, v, steps = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True), 0
     loss = ((w - x) ** 2).sum()
     while loss > 0.5 and steps < 5:
-        w.grad = v.grad = None
-        loss.backward()
-        with torch.no_grad():
-            for one in (w, v):
-                if one.grad is not None:
-                    one -= 0.2 * one.grad
+        step(loss, w, v)
         steps += 1
         loss = ((w * v - x) ** 2).sum()
     return w.detach(), v.detach(), steps
@@ -165,12 +170,7 @@ def third_reaches_one_more(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
     loss, other, steps = ((w - x) ** 2).sum(), ((w + x) ** 2).sum(), 0
     while loss > 0.05 and steps < 5:
-        w.grad = v.grad = None
-        loss.backward()
-        with torch.no_grad():
-            for one in (w, v):
-                if one.grad is not None:
-                    one -= 0.2 * one.grad
+        step(loss, w, v)
         steps += 1
         loss, other = other, ((w * v - x) ** 2).sum()
     return w.detach(), v.detach(), steps
@@ -180,12 +180,7 @@ def over_a_range(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     w, v = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True)
     loss = ((w - x) ** 2).sum()
     for _ in range(int((x > 0).sum()) + 1):
-        w.grad = v.grad = None
-        loss.backward()
-        with torch.no_grad():
-            for one in (w, v):
-                if one.grad is not None:
-                    one -= 0.2 * one.grad
+        step(loss, w, v)
         loss = ((w * v - x) ** 2).sum()
     return w.detach(), v.detach()
 
@@ -201,7 +196,6 @@ def asked_for_what_later_is_reached(x: torch.Tensor, layer: nn.Linear, make: Any
     return total, steps
 
 
-EQUAL = [made_inside, of_a_layer, by_hand, on_one_path, ends_by_an_error]
 def in_a_loop_inside(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     w, v, n = torch.zeros(3, requires_grad=True), torch.ones(3, requires_grad=True), 0
     loss = ((w - x) ** 2).sum()
@@ -220,6 +214,21 @@ def in_a_loop_inside(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
     return w.detach(), v.detach()
 
 
+def a_leaf_made_in_a_loop_inside(x: torch.Tensor, layer: nn.Linear, make: Any) -> Any:
+    w, n = torch.ones(3, requires_grad=True), 0
+    u = x.detach().clone().requires_grad_()
+    loss = (w - x).abs().sum()
+    while n < 3 and loss > -1:
+        n += 1
+        for _ in range(int((x > 0).sum())):
+            u = u.detach().clone().requires_grad_()
+            if loss.requires_grad:
+                loss.backward(retain_graph=True)
+            loss = (x**2).sum()
+    return u.detach(), w.grad, loss
+
+
+EQUAL = [made_inside, of_a_layer, by_hand, on_one_path, ends_by_an_error, a_leaf_made_in_a_loop_inside]
 BY_HAND = [in_a_loop_inside, by_hand_later, third_reaches_one_more, over_a_range, asked_for_what_later_is_reached]
 OTHERS = [nested, first_reaches_one_more, later_reach_one_more, in_turn]
 

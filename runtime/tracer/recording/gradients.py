@@ -33,7 +33,7 @@ from runtime.tracer.recording.gradient_flags import Flag, flags
 from runtime.tracer.recording.gradient_paths import Paths, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
-from runtime.tracer.recording.session import Session
+from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.structure import Choice
 
 
@@ -251,6 +251,14 @@ def _note_not_reached(
         if carried and missed:
             scope.not_reached.append((carried, missed))
         missed = [scope.firsts.get(id(one), (one, one))[1] for one in missed]
+        if scope.parent is not None:  # what is made in here is another one each time
+            missed = [one for one in missed if _is_there(session, scope.parent, one)]
+
+
+def _is_there(session: Session, scope: Scope, tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one that a Block may read, whatever has been written to it inside."""
+    storage = session.info(tensor).storage
+    return any(scope.sees(var) for var in (storage.first, storage.origin) if var is not None)
 
 
 def reached_from(session: Session, root: torch.Tensor, others: list[torch.Tensor]) -> Set[Variable]:

@@ -41,7 +41,7 @@ class CarriedLosses(Mode):
     tail = "        return total, n, loss.detach(), h.detach(), u.detach()\n"
     margin = "        "
     names = ("total", "x")
-    refusals = frozenset({"D2S213", "D2S228", "D2S239"})
+    refusals = frozenset({"D2S213", "D2S228", "D2S239", "D2S245"})
 
     def source(self) -> str:
         """The program's text."""
