@@ -72,7 +72,8 @@ def _referents(value: Any) -> list[Any]:
     """What an object refers to; of a function not the globals of its module, which are not the function's own."""
     found = gc.get_referents(value)
     if isinstance(value, types.FunctionType):
-        return [one for one in found if one is not value.__globals__ and one is not value.__builtins__]
+        builtins = getattr(value, "__builtins__", None)
+        return [one for one in found if one is not value.__globals__ and one is not builtins]
     return found
 
 
