@@ -29,20 +29,25 @@ from dy2static.operators.shared.staging import (
     Choice,
     Session,
     Staged,
+    any_staged,
     distribute,
     python_method,
 )
+from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 
 Make = Callable[..., Any]
 
 
-def _handler(original: Any, make: Make, called: int | None = None) -> tuple[Any, Any]:
-    """``original``, with what stands for it; ``called``: which of its arguments is a function."""
+def _handler(original: Any, make: Make, called: int | None = None, compares: bool = False) -> tuple[Any, Any]:
+    """``original``, with what stands for it; ``called``: which of its arguments is a function; ``compares``: whether it
+    compares the items."""
 
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = tuple(user_methods.as_number(session, arg, "__index__") for arg in args)
         if any(_is_unseen(session, value) for value in (*args, *kwargs.values())) or (
+                compares and any(map(_is_open, args))) or (
                 called is not None and any(map(_decides, (*args[called : called + 1], *kwargs.values())))):
             try:
                 inspect.signature(make).bind(session, *args, **kwargs)
@@ -68,6 +73,16 @@ def _is_unseen(session: Session, value: Any) -> bool:
     if isinstance(method, types.FunctionType) and not isinstance(value, torch.nn.Module):
         return True
     return (session.containers.has_growing or session.containers.has_contents) and boundary.holds_stand_in(value)
+
+
+def _is_open(items: Any) -> bool:
+    """Whether whether some items are equal is only known while the Program runs."""
+    return any_staged([items]) or isinstance(items, (list, tuple)) and any(
+        isinstance(item, torch.Tensor) for item in walk([items], _parts, 4))
+
+
+def _parts(value: Any) -> Any:
+    return value if type(value) in (list, tuple) else ()
 
 
 def _decides(function: Any) -> bool:
@@ -183,13 +198,13 @@ def _accumulate(session: Session, iterable: Any, func: Any = None, *, initial: A
         return _run(session, "accumulated_perhaps", _held(session, iterable), function, initial)
     if initial is not None:
         return _run(session, "accumulated", _held(session, iterable), function, initial)
-    if inspect.isgenerator(iterable):
+    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):
         return _run(session, "accumulated_lazily", _held(session, iterable), function)
     return _run(session, "accumulate", _items(session, iterable), function)
 
 
 def _pairwise(session: Session, iterable: Any, /) -> Any:
-    if inspect.isgenerator(iterable):
+    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):
         return _run(session, "pairs_lazily", _held(session, iterable))
     return _run(session, "pairwise", _items(session, iterable))
 
@@ -221,6 +236,14 @@ def _permutations(session: Session, iterable: Any, r: Any = None) -> Any:
     count = _number(session, traced(session, len, (pool,), {}) if r is None else r, "permutations")
     itertools.permutations((), count)
     return _run(session, "permutations", pool, count, ())
+
+
+def _groupby(session: Session, iterable: Any, key: Any = None) -> Any:
+    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):  # which it may leave half taken
+        raise session.error(
+            "itertools.groupby() is given an iterator whose items are only known while the Program runs", code="D2S266",
+            hint="Give it a list: groupby(list(items)).")
+    return _run(session, "groupby", _items(session, iterable), key)
 
 
 def _batched(session: Session, iterable: Any, n: Any) -> Any:
@@ -256,7 +279,7 @@ HANDLERS: list[tuple[Any, Any]] = [
     _handler(itertools.zip_longest, _zip_longest), _handler(itertools.pairwise, _pairwise),
     _handler(itertools.product, _product), _handler(itertools.combinations, _combinations),
     _handler(itertools.combinations_with_replacement, _with_replacement),
-    _handler(itertools.permutations, _permutations),
+    _handler(itertools.permutations, _permutations), _handler(itertools.groupby, _groupby, 1, compares=True),
 ]  # fmt: skip
 
 if sys.version_info >= (3, 12):

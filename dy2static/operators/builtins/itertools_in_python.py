@@ -167,6 +167,52 @@ def permutations(pool: Any, count: int, used: tuple[int, ...]) -> Iterator[Any]:
                     yield (pool[index], *others)
 
 
+class Groups:
+    """Where ``groupby`` is: ``now``, at which item the group begins that was given last, the others have no items any
+    more; ``place``, which item comes next."""
+
+    def __init__(self, items: Any, key: Callable[[Any], Any] | None) -> None:
+        self.items = items
+        self.key = key
+        self.keys = items if key is None else []
+        self.now = -1
+        self.place = 0
+
+    def key_of(self, place: Any) -> Any:
+        """The key of an item: asked for once, and not before."""
+        if self.key is not None:
+            while len(self.keys) <= place:
+                self.keys.append(self.key(self.items[len(self.keys)]))
+        return self.keys[place]
+
+
+class Group:
+    """The items of a group, which are given once."""
+
+    def __init__(self, groups: Groups, number: Any) -> None:
+        self.groups = groups
+        self.number = number
+
+    def __iter__(self) -> Iterator[Any]:
+        groups = self.groups
+        if groups.now == self.number:
+            key, count = groups.key_of(groups.now), len(groups.items)
+            while groups.now == self.number and groups.place < count and groups.key_of(groups.place) == key:
+                groups.place += 1
+                yield groups.items[groups.place - 1]
+
+
+def groupby(items: Any, key: Callable[[Any], Any] | None) -> Iterator[Any]:
+    groups, count = Groups(items, key), len(items)
+    while groups.place < count:
+        groups.now = groups.place
+        found = groups.key_of(groups.now)
+        yield found, Group(groups, groups.now)
+        while groups.place < count and groups.key_of(groups.place) == found:
+            groups.place += 1
+    groups.now = -1
+
+
 def batched(items: Any, size: int) -> Iterator[Any]:
     for start in range(0, len(items), size):
         yield tuple(items[start : start + size])

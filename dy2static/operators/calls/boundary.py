@@ -62,7 +62,7 @@ class Takes(enum.Flag):
 
 _ITERTOOLS = tuple(getattr(itertools, name) for name in (
     "accumulate", "batched", "chain", "combinations", "combinations_with_replacement", "compress", "dropwhile",
-    "filterfalse", "islice", "pairwise", "permutations", "product", "starmap", "takewhile", "zip_longest",
+    "filterfalse", "groupby", "islice", "pairwise", "permutations", "product", "starmap", "takewhile", "zip_longest",
 ) if hasattr(itertools, name))  # fmt: skip
 """Where there is more to see than Python's own would, ours run."""
 COMPARING = tuple(getattr(module, name) for module, names in (

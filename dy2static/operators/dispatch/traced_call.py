@@ -10,10 +10,11 @@ import contextvars
 import enum
 import functools
 import logging
+import math
 import operator
 import types
 import weakref
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 import numpy
@@ -347,6 +348,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         require_plain(session, cls)
     if not issubclass(cls, numpy.generic):  # which refuse a staged number themselves
         numpy_arrays.require_no_data(session, cls, (*args, *kwargs.values()))
+    if cls is Counter and len(args) == 1:
+        args = (generator_uses.listed(session, args[0]),)
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not _is_converted_class(cls)):
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
@@ -354,6 +357,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     elif _is_looked_up(cls, args) and not kwargs:
         members = [(member, member.value) for member in cls]  # type: ignore[attr-defined]
         return call_function(session, _MEMBER_OF, (cls.__qualname__, members, *args), {})
+    elif cls is Counter and len(args) == 1 and not kwargs and _has_choices(args[0]):
+        return call_function(session, _COUNTED, args, {})
     elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         note_answers(session, *args)
@@ -368,6 +373,17 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 _MEMBER_OF: Any = sequences_in_python.member_of
+_COUNTED: Any = sequences_in_python.counted
+
+
+def _has_choices(items: Any) -> bool:
+    """Whether a list holds values of which there are too many combinations to go through them all."""
+    if type(items) not in (list, tuple):
+        return False
+    return math.prod(len(item.options) for item in items if isinstance(item, Choice)) > _COMBINATIONS
+
+
+_COMBINATIONS = 8
 
 
 def _is_looked_up(cls: type, args: tuple[Any, ...]) -> bool:

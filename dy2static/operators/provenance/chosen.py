@@ -24,7 +24,7 @@ from dy2static.operators.provenance.iterators_apart import for_option, taken_by_
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
+from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute, held_choice, spread
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values.containers import opened
@@ -85,7 +85,20 @@ def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         now, named = rebuilt(given)
         return run(tuple(apart(session, one) for one in now), named)
 
-    return spread(session, looked, once if taken else lambda given: run(*rebuilt(given)))
+    over = _each if look[0] == "pairs" and all(map(_is_mapping, looked)) else spread
+    return over(session, looked, once if taken else lambda given: run(*rebuilt(given)))
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Choice) and all(isinstance(option, Mapping) for option in value.options)
+
+
+def _each(session: Session, values: list[Any], function: Callable[[list[Any]], Any]) -> Any:
+    """As ``spread``, without a look at what the options hold: a dict that is made of another one keeps its values."""
+    if not values:
+        return function([])
+    return distribute(session, values[0], lambda option: _each(
+        session, values[1:], lambda others: function([option, *others])))
 
 
 def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ is a condition of the Program. Errors stand where the user writes the operator.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +119,14 @@ def ordered(first: Any, second: Any, compare: Callable[[Any, Any], Any]) -> Any:
         if b not in (a,):  # another one, and not equal
             return compare(a, b)
     return compare(len(first), len(second))
+
+
+def counted(items: Any) -> Counter[Any]:
+    """``Counter(items)``: item by item, as all at once would be as many counters as there are combinations."""
+    found: Counter[Any] = Counter()
+    for item in items:
+        found[item] += 1
+    return found
 
 
 def member_of(name: str, members: list[tuple[Any, Any]], value: Any) -> Any:
