@@ -55,6 +55,12 @@ def _digits(name: str, args: Sequence[Any]) -> int:
         return sum(int(part[:20]) for part in "".join(c if c.isdigit() else " " for c in second).split())
     if name == "mod" and type(first) is str:
         return sum(int(part[:20]) for part in "".join(c if c.isdigit() else " " for c in first).split())
+    if name in ("str.center", "str.ljust", "str.rjust", "str.zfill") and type(second) is int:
+        return second
+    if name == "str.replace" and type(first) is str:
+        return len(first) + (len(first) + 1) * len(args[2])
+    if name == "str.expandtabs" and type(first) is str:
+        return len(first) + first.count("\t") * (second if type(second) is int else 8)
     if name in ("math.factorial", "math.comb", "math.perm"):
         counts = [one for one in args if type(one) is int]
         return _LARGEST_NUMBER + 1 if any(one > _LARGEST_COUNT for one in counts) else 0
@@ -126,7 +132,8 @@ class LimitedEmitter(Emitter):
 
 
 _GROWING = ("add", "sub", "mul", "pow", "lshift", "format", "mod", "math.factorial", "math.comb", "math.perm",
-            "math.lcm", "str", "repr", "ascii")  # fmt: skip
+            "math.lcm", "str", "repr", "ascii", "bin", "oct", "hex", "str.center", "str.ljust", "str.rjust",
+            "str.zfill", "str.replace", "str.expandtabs")  # fmt: skip
 _DRAWING_MANY = ("getrandbits", "token_hex", "token_urlsafe", "choice", "choices", "sample", "shuffle")
 """Functions that draw as much as a number says."""
 _LENGTHENING = ("array.append", "array.extend", "array.concat", "array.new")

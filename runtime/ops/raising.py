@@ -25,6 +25,7 @@ from runtime.ir.variable import Operand, Variable
 from runtime.ops import aten
 from runtime.ops.arity import is_truth
 from runtime.ops.registry import definition
+from runtime.ops.scalar import TEXT_METHODS
 from runtime.ops.update import may_overlap
 
 
@@ -74,6 +75,9 @@ _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _WHOLE_ONLY = frozenset({"and_", "or_", "xor", "bit_length"})
 
 
+_OF_TEXT = frozenset({"len", "contains", *TEXT_METHODS}) - {"index", "rindex", "center", "ljust", "rjust", "replace"}
+
+
 def _kind(operand: Operand) -> str:
     if isinstance(operand, Variable):
         return operand.type.kind if isinstance(operand.type, ScalarType) else "other"
@@ -101,6 +105,8 @@ def _scalar(name: str, args: Sequence[Operand], kinds: list[str]) -> bool:
         return not isinstance(args[1], Variable) and bool(args[1]) and (floats or (whole and name != "truediv"))
     if name in ("int", "float"):
         return len(args) == 1 and (whole if name == "int" else floats or kinds[0] == "bool")
+    if name.startswith("str."):
+        return name.removeprefix("str.") in _OF_TEXT and all(kind == "str" for kind in kinds)
     if name in ("str", "repr", "ascii"):  # an int of many digits has no text
         return floats or kinds[0] in ("bool", "str")
     return name in ("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "is_integer") and floats

@@ -28,6 +28,14 @@ MATH = (
 )  # fmt: skip
 """The functions of ``math`` over numbers that give one number; each is ``scalar.math.<name>``."""
 
+TEXT_METHODS = (
+    "capitalize", "casefold", "center", "count", "endswith", "expandtabs", "find", "index", "isalnum", "isalpha",
+    "isascii", "isdecimal", "isdigit", "isidentifier", "islower", "isnumeric", "isprintable", "isspace", "istitle",
+    "isupper", "ljust", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rjust",
+    "rstrip", "startswith", "strip", "swapcase", "title", "upper", "zfill",
+)  # fmt: skip
+"""The methods of ``str`` that give one text, number or bool; each is ``scalar.str.<name>``."""
+
 _PYTHON_TYPES: dict[ScalarKind, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
 
 
@@ -95,6 +103,14 @@ def _bit_length(value: int) -> int:
     return int.bit_length(value)
 
 
+def _character(text: str, index: int) -> str:
+    return text[index]
+
+
+def _slice(text: str, start: Any, stop: Any, step: Any) -> str:
+    return text[start:stop:step]
+
+
 def _is_integer(value: float) -> bool:
     return float.is_integer(value)
 
@@ -115,6 +131,10 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
     "item": (_item, 1, 1), "number": (_number, 1, 1), "index": (_index, 1, 1),
     "truth": (bool, 1, 1), "size": (_size, 2, 2), "numel": (torch.Tensor.numel, 1, 1),
     "dim": (torch.Tensor.dim, 1, 1),
+    "bin": (bin, 1, 1), "oct": (oct, 1, 1), "hex": (hex, 1, 1), "chr": (chr, 1, 1), "ord": (ord, 1, 1),
+    "str.len": (len, 1, 1), "str.getitem": (_character, 2, 2), "str.slice": (_slice, 4, 4),
+    "str.contains": (operator.contains, 2, 2),
+    **{f"str.{name}": (getattr(str, name), 1, 4) for name in TEXT_METHODS},
     **{f"math.{name}": (getattr(math, name), 1, None) for name in MATH},
 }  # fmt: skip
 
@@ -127,7 +147,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {f"scalar.{name}": row[0] for name, r
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.5, "complex": 1 + 1j, "str": "1", "none": None}
 _BY_NAME: dict[str, ScalarKind] = {
     "bool": "bool", "int": "int", "float": "float", "complex": "complex", "truth": "bool", "size": "int",
-    "numel": "int", "dim": "int", "is_none": "bool",
+    "numel": "int", "dim": "int", "is_none": "bool", "str.getitem": "str", "str.index": "int", "str.rindex": "int",
+    "str.slice": "str", "chr": "str",
 }  # fmt: skip
 _ONE_OF = ("select", "min", "max")
 
@@ -172,7 +193,7 @@ def result_kind(name: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> 
         samples[1] = 10
     try:
         result = FUNCTIONS[name](*samples)
-    except (ValueError, ArithmeticError):  # the types are right, the sample's value is not: acos(1.5), int("1", 1)
+    except (ValueError, ArithmeticError, LookupError):  # of right types, the sample's values are not: acos(1.5)
         return _BY_NAME.get(short, "float")
     except TypeError as error:  # the user's: Python says the same of such values
         raise TypeError(*error.args) from None

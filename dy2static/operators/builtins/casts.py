@@ -123,6 +123,22 @@ def _format(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return format_value(args[0], "", *args[1:])
 
 
+def _number_text(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``bin oct hex chr`` and ``ord``."""
+
+    def text(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) != 1 or kwargs:
+            return function(*args, **kwargs)
+        (value,) = args
+        if isinstance(value, Choice):
+            return distribute(session, value, lambda option: text(session, (option,), {}))
+        if name != "ord" and not isinstance(value, (int, Staged)):
+            value = call(operator.index, value)
+        return session.scalar(name, value) if isinstance(value, Staged) else function(value)
+
+    return text
+
+
 def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or kwargs:
         return len(*args, **kwargs)
@@ -134,8 +150,7 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if isinstance(value, Staged):
         if value.kind != "str":
             raise TypeError(f"object of type '{value.kind}' has no len()")
-        raise session.error("the length of a piece of text that is only known while the Program runs", code="D2S263",
-                            hint="Compute the length from numbers.")
+        return session.scalar("str.len", value)
     method = None if isinstance(value, StagedSequence) else python_method(value, "__len__")
     if method is not None:
         result = call(method, value)
@@ -153,5 +168,5 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 HANDLERS: list[tuple[Any, Any]] = [
     (int, _number("int", int)), (float, _number("float", float)), (complex, _number("complex", complex)), (bool, _bool),
     (str, _text("s", str)), (repr, _text("r", repr)), (ascii, _text("a", ascii)), (format, _format), (len, _len),
-    (operator.index, _index),
+    (operator.index, _index), *((one, _number_text(one.__name__, one)) for one in (bin, oct, hex, chr, ord)),
 ]  # fmt: skip

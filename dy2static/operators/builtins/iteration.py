@@ -23,6 +23,7 @@ from dy2static.operators.calls.sequences import (
     StagedReversed,
     StagedSequence,
     StagedZip,
+    spelled,
     staged_sequence,
     stored_sequence,
 )
@@ -48,6 +49,7 @@ from dy2static.operators.values.sequence_operators import require_sortable
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.scalars import StagedStr
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import is_container, opened
@@ -160,7 +162,8 @@ def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(args[0], torch.Tensor):  # a copy: later writes do not show in it
         return args[0].flip(0) if session.fake(args[0]).dim() else args[0]
-    sequence = stored_sequence(session, args[0]) if python_method(args[0], "__reversed__") is None else None
+    is_pythons = isinstance(args[0], StagedStr) or python_method(args[0], "__reversed__") is None
+    sequence = stored_sequence(session, args[0]) if is_pythons else None
     if sequence is not None:
         return StagedReversed(session, sequence)
     method = python_method(args[0], "__reversed__")
@@ -177,7 +180,7 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
-    given = generator_uses.listed(session, args[0])
+    given = spelled(generator_uses.listed(session, args[0]))
     if isinstance(given, StagedSequence):
         given = as_list(session, given)
     if isinstance(given, Choice) and given is not args[0]:
@@ -264,8 +267,8 @@ def _container(kind: type) -> Any:
         if sequence is not None:
             items = as_list(session, sequence)
             return kind(items) if isinstance(items, list) else call(kind, items)
-        if args and kind is deque and isinstance(args[0], StagedSequence):
-            args = (as_list(session, args[0]), *args[1:])
+        if args and kind is deque and isinstance(spelled(args[0]), StagedSequence):
+            args = (as_list(session, spelled(args[0])), *args[1:])
         if args and growing.is_growing(args[0]):
             if kind is deque:
                 made = deque(array.copy(args[0]), *args[1:], **kwargs)

@@ -16,6 +16,7 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.growing import held_now
 from dy2static.operators.shared.staging import Session, Staged, python_method
 from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import StagedStr
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.values import array
@@ -258,6 +259,21 @@ class TensorRows(StagedSequence):
         return row
 
 
+class Characters(StagedSequence):
+    """The characters of text that is only known while the Program runs."""
+
+    python_name = "str"
+
+    def __init__(self, text: StagedStr) -> None:
+        self.text = text
+
+    def length(self, session: Session) -> Any:
+        return session.scalar("str.len", self.text)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return session.scalar("str.getitem", self.text, index)
+
+
 class Listed(StagedSequence):
     """A Python sequence beside staged ones (in ``zip``)."""
 
@@ -380,12 +396,19 @@ class Transposed(StagedIterator):
         return traced(session, operator.getitem, (self.columns, index), {})
 
 
+def spelled(value: Any) -> Any:
+    """Text that is only known while the Program runs as the sequence of its characters; anything else as it is."""
+    return Characters(value) if isinstance(value, StagedStr) else value
+
+
 def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
     if isinstance(value, StagedSequence):
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
         return GrownItems(value)
+    if isinstance(value, StagedStr):
+        return Characters(value)
     if isinstance(value, UserList) and _reads_its_data(type(value)):
         return staged_sequence(session, vars(value).get("data"))
     if isinstance(value, torch.Tensor) and session.knows(value):
@@ -406,7 +429,7 @@ def stored_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "ENDLESS", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange",
-    "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
-    "staged_sequence", "stored_sequence",
+    "ENDLESS", "Characters", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap",
+    "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
+    "spelled", "staged_sequence", "stored_sequence",
 ]  # fmt: skip

@@ -33,6 +33,7 @@ from dy2static.operators.values import (
     number_keys,
     str_format,
     str_join,
+    texts,
     traced_attribute,
     traced_compare,
     traced_subscript,
@@ -98,6 +99,8 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
         args = args[0], items
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
+    if texts.is_method(f, args, kwargs):
+        return texts.called(f, args, kwargs)
     found = containers.several(owner) if session.containers.has_contents and not isinstance(owner, type) else None
     if found is not None:  # a method that was read before the container became one of several
         if isinstance(found, RowChoice):

@@ -44,7 +44,7 @@ from dy2static.operators.calls.functions import (
     require_plain,
     unconverted,
 )
-from dy2static.operators.calls.sequences import StagedSequence, StagedSize
+from dy2static.operators.calls.sequences import StagedSequence, StagedSize, spelled
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import generator_functions, generator_uses, iterators
 from dy2static.operators.provenance import (
@@ -133,6 +133,7 @@ def _items(session: Session, given: Any) -> Any:
     """What a dict or set is made of; the items of a generator, or of what builtins give, as a list."""
     if isinstance(given, types.GeneratorType):
         return generator_uses.listed(session, given)
+    given = spelled(given)
     if isinstance(given, StagedSequence) or type(given) in (zip, map, enumerate, filter):
         return traced_call(session, list, (given,), {})
     return given

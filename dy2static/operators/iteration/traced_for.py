@@ -76,8 +76,8 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
 
         tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
         return
-    if isinstance(iterable, Staged):
-        iter(iterable)  # raises what eager raises, or the located error for text
+    if isinstance(iterable, Staged) and iterable.kind != "str":
+        iter(iterable)  # raises what eager raises
     if isinstance(iterable, NumpyArray):
         iterable = list(numpy_arrays.items(session, iterable))
     (unjournaled if alone else iterators).require_own(session, iterable)

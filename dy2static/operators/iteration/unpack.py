@@ -19,7 +19,7 @@ import torch
 
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
-from dy2static.operators.calls.sequences import StagedSequence
+from dy2static.operators.calls.sequences import StagedSequence, spelled
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
@@ -85,9 +85,9 @@ def taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
 
 
 def _rows(session: Session, value: Any) -> Any:
-    """The rows of a tensor of which only the run knows how many it has; any other value itself."""
+    """The rows of a tensor of which only the run knows how many it has, the characters of text; others themselves."""
     is_open = isinstance(value, torch.Tensor) and reads.is_open_along(session, value, 0)
-    return call(torch.unbind, value) if is_open else value
+    return call(torch.unbind, value) if is_open else spelled(value)
 
 
 def _grown(session: Session, items: list[Any], before: int, after: int | None) -> tuple[Any, ...]:

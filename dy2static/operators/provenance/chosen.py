@@ -25,6 +25,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute, held_choice, spread
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values.containers import opened
@@ -112,7 +113,8 @@ def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return f(*args, **kwargs)
     except (TypeError, ValueError, AttributeError) as error:
         owner = unasked(f, "__self__")
-        if not any_staged([owner if isinstance(owner, (list, tuple, dict)) else None, args, kwargs]):
+        if not any_staged([owner if isinstance(owner, (list, tuple, dict)) else None, args, kwargs]) and not any(
+                isinstance(one, Keyed) for one in args):  # fmt: skip
             raise
         raise refusal(session, f) from error
     except Exception as error:

@@ -37,7 +37,7 @@ from dy2static.operators.shared import module_parts, settings
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import holds_data, home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
-from dy2static.operators.values import modules
+from dy2static.operators.values import modules, texts
 from runtime import torch_internals
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
@@ -132,7 +132,8 @@ def _of_number(session: Session, obj: Staged, name: str) -> Any:
         return obj.python_type
     if name in ("numerator", "denominator"):
         return session.scalar("int", obj) if name == "numerator" else 1
-    if name.startswith("__") or name in ("var", "sym", "kind") or not hasattr(type(obj), name):
+    special = name.startswith("__") and not (obj.kind == "str" and name in texts.SPECIAL)
+    if special or name in ("var", "sym", "kind") or not hasattr(type(obj), name):
         raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
                             hint="Use arithmetic, comparisons or conversions.", code="D2S262")
     return getattr(obj, name)

@@ -102,9 +102,9 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
         return _any_equal(session, list(container), value)
     if isinstance(container, _CONTAINERS) and _compares(value, items):
         return _any_equal(session, items, value)
-    if isinstance(value, Staged) and isinstance(container, (str, bytes)):
-        raise session.error("a piece of text only known while the Program runs is looked up in a string",
-                            hint="Compare numbers or tensors instead.", code="D2S263")
+    if isinstance(container, Staged) and container.kind == "str" or (
+            isinstance(value, Staged) and isinstance(container, str)):  # fmt: skip
+        return session.scalar("str.contains", container, value)
     if type(container) is dict and namespace_owner(session, container) is not None:
         note_space_read(session, container, value)
     note_answers(session, container)

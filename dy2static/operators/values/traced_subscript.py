@@ -47,7 +47,7 @@ from dy2static.operators.shared.staging import (
     spread,
 )
 from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
-from dy2static.operators.values import number_keys, sequence_operators, tensor_index, traced_compare
+from dy2static.operators.values import number_keys, sequence_operators, tensor_index, texts, traced_compare
 from runtime.ops.keyed import KeyedDict
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.objects import kind_of_items
@@ -125,8 +125,7 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         theirs(operator.getitem, obj.python_type(), key)  # raises: they have no items
     if isinstance(obj, Staged):
         growing.require_key("", key)
-        raise session.error("a part of a piece of text that is only known while the Program runs", code="D2S263",
-                            hint="Take the part of what the text is made of.")
+        return texts.item(session, obj, user_methods.as_number(session, key, "__index__"))
     if growing.is_growing(obj):
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
@@ -140,6 +139,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
             return found if type(obj) is list else traced(session, tuple, (found,), {})
     if any_staged([key]) and isinstance(obj, deque):
         growing.require_key(deque(), key)  # it has no slices
+    if isinstance(obj, str) and isinstance(key, slice) and any_staged([key]):
+        return texts.item(session, obj, key)
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *MODULES)):
         keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "a slice or key of", obj)

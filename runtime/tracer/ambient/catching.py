@@ -49,7 +49,7 @@ class Exceptions(SessionPart):
 _RAISES: dict[str, type[BaseException]] = {
     "scalar.truediv": ZeroDivisionError, "scalar.floordiv": ZeroDivisionError, "scalar.mod": ZeroDivisionError,
     "array.get": IndexError, "array.set": IndexError, "array.pop": IndexError,
-    "scalar.math.sqrt": ValueError, "scalar.math.log": ValueError,
+    "scalar.str.getitem": IndexError, "scalar.math.sqrt": ValueError, "scalar.math.log": ValueError,
 }  # fmt: skip
 _LINEAR_ALGEBRA = frozenset({
     "cholesky", "linalg_cholesky", "linalg_inv", "inverse", "linalg_solve", "linalg_lu_factor", "linalg_lu_solve",
@@ -119,7 +119,7 @@ def _raised(name: str, operands: tuple[Any, ...]) -> frozenset[type[BaseExceptio
             FUNCTIONS[name](*values)
         except _OF_VALUES as error:
             found.add(type(error))
-        except TypeError:  # not for such operands at all
+        except (TypeError, LookupError):  # not for such operands at all, or see ``_RAISES``
             pass
     return frozenset(found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy
@@ -319,6 +319,25 @@ class StagedStr(Staged):
 
     def __rmod__(self, other: Any) -> Any:
         return refuse(self, "formatted") if isinstance(other, str) else NotImplemented
+
+
+MethodOfText = Callable[[StagedStr, str, tuple[Any, ...], dict[str, Any]], Any]
+_method_of_text: list[MethodOfText] = []
+
+
+def register_methods_of_text(names: Iterable[str], method: MethodOfText) -> None:
+    """Say what ``text.name(*args)`` gives, for these names."""
+    _method_of_text[:] = [method]
+    for name in names:
+        setattr(StagedStr, name, _of_text(name))
+
+
+def _of_text(name: str) -> Callable[..., Any]:
+    def of_text(self: StagedStr, *args: Any, **kwargs: Any) -> Any:
+        return _method_of_text[0](self, name, args, kwargs)
+
+    of_text.__name__ = name
+    return of_text
 
 
 _CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "float": StagedFloat, "str": StagedStr}

@@ -399,7 +399,8 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         names += tuple(name for name in objects.attributes(value) if name not in names)
         return names, tuple(getattr(value, name) for name in names)
     if type(value) in BOUND:
-        name = torch_internals.name_of_method(value)
+        of_number = isinstance(value.__self__, Staged)
+        name = value.__name__ if of_number else torch_internals.name_of_method(value)
         return None if name is None else ((name,), (value.__self__,))
     return None
 

@@ -112,7 +112,7 @@ def int_texts(t):
     return f"{n:05d} {n:x}", str(n) + "!"
 
 
-@case("methods of text made of numbers read off tensors", *NUMBERS, refused="D2S262")
+@case("methods of text made of numbers read off tensors", *NUMBERS)
 def split_texts(t):
     return f"layer.{int(t)}.weight".split(".")
 
