@@ -151,12 +151,12 @@ class Odd:
 
 REFUSED: list[Callable[[Any], Any]] = [
     lambda x: {Odd(): 1}[number(x)], lambda x: {complex(6): 1}[number(x)],
-    lambda x: collections.defaultdict(int, {"six": 1})[number(x)], lambda x: NUMBERS.pop(number(x)),
-    lambda x: {6: 1, "six": 2}.setdefault(number(x), 2), lambda x: NUMBERS.update({number(x): 3}),
+    lambda x: NUMBERS.pop(number(x)), lambda x: NUMBERS.update({number(x): 3}),
 ]  # fmt: skip
 ADDED: list[Callable[[Any], Any]] = [
     lambda x: collections.defaultdict(int, {6: 1})[number(x)], lambda x: {6: 1}.pop(number(x), None),
     lambda x: {6: 1}.setdefault(number(x), 2), lambda x: {6: 1}.update({number(x): 3}),
+    lambda x: collections.defaultdict(int, {"six": 1})[number(x)], lambda x: {6: 1, "six": 2}.setdefault(number(x), 2),
 ]  # fmt: skip
 """Of a dict that the function makes, a number may become a key."""
 

@@ -126,7 +126,7 @@ def _is_number(item: structure.Structure | None) -> bool:
     """Whether the items of a list that grew are whole numbers, or tuples of such."""
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
-    return isinstance(item, structure.Number) and item.kind == "int"
+    return isinstance(item, structure.Number) and item.kind in ("int", "str")
 
 
 def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

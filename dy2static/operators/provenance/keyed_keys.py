@@ -41,11 +41,11 @@ def begin_again(session: Session, owner: Any) -> None:
 
 
 def is_key(key: Any) -> bool:
-    """Whether it is a whole number, or a tuple of such: their equality is that of keys. A NaN is equal to itself only
-    as a key, and True is 1."""
+    """Whether it is a whole number, text, or a tuple of such: their equality is that of keys. A NaN is equal to itself
+    only as a key, and True is 1."""
     if type(key) is tuple:
         return bool(key) and all(map(is_key, key))
-    return type(key) is int or isinstance(key, Staged) and key.kind == "int"
+    return type(key) in (int, str) or isinstance(key, Staged) and key.kind in ("int", "str")
 
 
 def is_of_run(key: Any) -> bool:
@@ -59,9 +59,9 @@ def require_key(owner: Keyed, key: Any) -> None:
     if session is None or is_key(key):
         return
     raise session.error(
-        f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is no whole "
-        "number", code="D2S265",
-        hint="Keep such keys in another dict, or use whole numbers, and tuples of them, as keys.")
+        f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
+        "whole number nor text", code="D2S265",
+        hint="Keep such keys in another dict, or use whole numbers, texts, and tuples of them, as keys.")
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Items of a dict under a number that only the run knows: one of those that are there, or none."""
+"""Items of a dict under a number or text that only the run knows: one of those that are there, or none."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def get(session: Session, obj: dict[Any, Any], key: Staged, default: Any, read: 
 
 
 def _chosen(session: Session, obj: dict[Any, Any], key: Staged, read: Read, other: Callable[[], Any]) -> Any:
-    keys = _numbers(session, obj, key)
+    keys = _like(session, obj, key)
     place: Any = len(keys)
     for position, one in enumerate(keys):
         place = session.scalar("select", session.scalar("eq", key, one), position, place)
@@ -81,14 +81,16 @@ def _path(session: Session, obj: Any, key: Any, read: Read) -> Callable[[], Any]
     return lambda: read(session, obj, key)
 
 
-def _numbers(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
-    """The keys that may be equal to a number.
+def _like(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
+    """The keys that may be equal to a number or text.
 
     Raises:
         TraceError: D2S265.
     """
-    if held_in(obj) is not None or key.kind not in ("int", "bool", "float") or dict.__len__(obj) > _AT_MOST:
+    if held_in(obj) is not None or dict.__len__(obj) > _AT_MOST:
         raise refusal(session, "a key of", obj)
+    if key.kind == "str":
+        return _texts(session, obj)
     found = []
     for one in dict.__iter__(obj):
         if type(one) in (int, float, bool) or isinstance(one, enum.IntEnum):
@@ -99,6 +101,14 @@ def _numbers(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
     return found
 
 
+def _texts(session: Session, obj: dict[Any, Any]) -> list[str]:
+    """The keys that are text. Another one is equal to text if its class says so."""
+    for one in dict.__iter__(obj):
+        if type(one) is not str and (isinstance(one, numpy.generic) or is_users(python_method(one, "__eq__"))):
+            raise refusal(session, "a key of", obj)
+    return [one for one in dict.__iter__(obj) if isinstance(one, str)]
+
+
 _NO_NUMBERS = (str, bytes, type(None), tuple, frozenset, type, types.FunctionType, torch.dtype, torch.device)
 
 
@@ -106,7 +116,7 @@ def refusal(session: Session, what: str, obj: Any) -> Exception:
     """The located error, to be raised."""
     name = "Size" if isinstance(obj, StagedSize) else type(obj).__name__
     return session.error(
-        f"{what} a {name} is a number that is only known while the Program runs", code="D2S265",
+        f"{what} a {name} is a number or text that is only known while the Program runs", code="D2S265",
         hint="Index a list with a single int, or use a tensor and index that.")
 
 
