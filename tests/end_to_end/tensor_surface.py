@@ -126,6 +126,8 @@ _KNOWN = {
     ("call", "__hash__"): "is the id of an object, another one in each run",
     ("call", "to_sparse_csr"): "its error for another rank speaks of sizes that depend on the values",
     ("call", "_to_sparse_csr"): "as to_sparse_csr",
+    ("ask_call", "to_sparse_csr"): "as when it is called",
+    ("ask_call", "_to_sparse_csr"): "as when it is called",
 }
 """What eager does not say twice itself, or says of values, and why."""
 
