@@ -175,7 +175,7 @@ from runtime.torch_internals.operators import (
     without_formula,
     writes_unseen,
 )
-from runtime.torch_internals.packed_rules import is_packed, packed, reads_lengths
+from runtime.torch_internals.packed_rules import is_packed, packed, reads_lengths, with_fitting_lengths
 from runtime.torch_internals.real_calls import (
     graph_error,
     is_unknown,
@@ -396,6 +396,7 @@ __all__ = [
     "unwatched",
     "unknown_sizes",
     "watched_generator",
+    "with_fitting_lengths",
     "with_node",
     "with_plain_numbers",
     "without_autocast_cache",

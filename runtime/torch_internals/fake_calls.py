@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +288,12 @@ def unknown_sizes(
                 several = {symbol: 5 + 3 * place for place, symbol in enumerate(order)}
                 with contextlib.suppress(*_FAILURES, DataDependentOutputException):  # some sizes have to be the same
                     results.append(_on_stand_ins(func, args, kwargs, casting, several, None, given))
+            given_numbers = [value for value in _flat((*args, *kwargs.values())) if type(value) is torch.SymInt]
+            numbers = _symbols(given_numbers)
+            for number in _SMALL if numbers else ():
+                mixed = {**dict.fromkeys(symbols, _SIZES[-1]), **dict.fromkeys(numbers, number)}
+                with contextlib.suppress(*_FAILURES, DataDependentOutputException):
+                    results.append(_on_stand_ins(func, args, kwargs, casting, mixed, None, given))
     except DataDependentOutputException:
         results = _on_real_tensors(func, args, kwargs, casting)
     except _FAILURES:
@@ -345,7 +351,18 @@ Given = list[tuple[torch.Tensor, torch.Tensor]]
 _SIZES = (4, 1008)
 """What stands in for a size that is not known: far apart, so that most fixed sizes are between them."""
 
+_SMALL = (1, 2, 3)
+"""What stands in for a number that is no size (a stride, a dilation) as well: all large ones may give the same size."""
+
 _FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
 
 
 def _symbols(value: Any) -> list[sympy.Symbol]:

@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
-from runtime.torch_internals import early_rules
+from runtime.torch_internals import early_rules, fourier_rules
 from runtime.torch_internals.batches import innermost
 from runtime.torch_internals.misread import is_misread
 from runtime.torch_internals.sparse import is_sparse
@@ -48,6 +48,11 @@ class TraceMode(FakeTensorMode):
         if is_misread(func):
             with in_fake_mode(self):
                 return func.decompose(*args, **kwargs or {})
+        if fourier_rules.is_transform(func):
+            with in_fake_mode(self):
+                transformed = fourier_rules.transformed(func, args, kwargs)
+            if transformed is not None:
+                return transformed
         if not _EARLY:
             return super().__torch_dispatch__(func, types, args, kwargs)
         early = early_rules.by_early_rule(func, args, kwargs or {})

@@ -10,7 +10,7 @@ How many rows and steps there are only a run knows. ``batch_sizes`` and ``length
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -113,6 +113,15 @@ def packed(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any,
 def reads_lengths(func: Any) -> bool:
     """Whether an operator is made of others, by code that reads the numbers of rows in memory: stand-ins have none."""
     return _RULES.get(func) is _recurrent
+
+
+def with_fitting_lengths(args: Sequence[Any]) -> list[Any]:
+    """The arguments of an operator that ``reads_lengths``, with numbers of rows that fit its data and its states."""
+    data, _, states, *rest = args
+    state = states[0] if isinstance(states, (list, tuple)) else states
+    rows, batch = data.shape[0], state.shape[-2]
+    steps = [batch] * (rows // batch) + [rows % batch] * (rows % batch > 0)
+    return [data, torch.tensor(steps, device="cpu"), states, *rest]
 
 
 def is_packed(func: Any) -> bool:

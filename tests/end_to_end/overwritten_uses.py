@@ -16,7 +16,7 @@ import torch
 
 from dy2static import InputSpec, load, save, to_static
 from runtime.autodiff import gradient_path
-from runtime.errors import Dy2StaticError
+from runtime.errors import Dy2StaticError, SignatureError
 from tests.from_files import module_of
 from tests.oracle import difference
 
@@ -482,7 +482,12 @@ def judge(eager: Any, folder: Path) -> str:
         if found:
             return f"autograd, {found}"
         specified = to_static(eager, input_spec=[InputSpec([2, 3], "float32"), InputSpec([], "int64")])
-        save(specified, folder / "saved")
+        try:
+            save(specified, folder / "saved")
+        except SignatureError as error:
+            if error.code == "D2S318" and all(run(eager, n)[1] == "in the call" for n in range(4)):
+                return "same"  # there is no file of a function that raises for every call
+            raise
         found = differs(eager, load(folder / "saved"))
         return f"loaded, {found}" if found else "same"
     except Dy2StaticError as error:

@@ -9,6 +9,7 @@ can be seen of what comes back, of the argument, and of the tensors outside.
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -125,6 +126,8 @@ _KNOWN = {
     ("call", "__hash__"): "is the id of an object, another one in each run",
     ("call", "to_sparse_csr"): "its error for another rank speaks of sizes that depend on the values",
     ("call", "_to_sparse_csr"): "as to_sparse_csr",
+    ("ask_call", "to_sparse_csr"): "as when it is called",
+    ("ask_call", "_to_sparse_csr"): "as when it is called",
 }
 """What eager does not say twice itself, or says of values, and why."""
 
@@ -148,10 +151,12 @@ def outcome(function: Any, place: Any, kind: str) -> str:
 
 
 def _said(value: Any) -> str:
-    """Type and first line of an exception; ``TensorBase.apply_``, or bound ``Tensor.apply_``, is Python's choice."""
+    """Type and first line of an exception. Python chooses between ``TensorBase.apply_``, ``Tensor.apply_`` and
+    ``Parameter.apply_``."""
     if not isinstance(value, Exception):
         return "a result"
-    return f"{type(value).__name__}: {str(value).partition(chr(10))[0]}".replace("TensorBase.", "Tensor.")
+    text = re.sub(r"\b(TensorBase|Parameter)\.", "Tensor.", str(value).partition(chr(10))[0])
+    return f"{type(value).__name__}: {text}"
 
 
 def _run(function: Any, place: Any, kind: str) -> Any:

@@ -81,6 +81,7 @@ FOUND = [
     Case("shape", "v.nothing_like_it = 1", "sizes"), Case("tuple", "r = v + x.shape", "sizes"),
     Case("shape", "r = v in torch.ones(5, 7)", "plain"), Case("float", "r = torch.autograd.grad(x, v)", "sizes"),
     Case("perhaps_none", "r = v.diagonal_scatter(x, 0, 9, 9)", "gradient"),
+    Case("int", "r = v.bit_length(*3)", "result_of_a_branch"),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ FEW = [
     ("mul", False, "itself", "straight"), ("sin", False, "slice", "grown"), ("std", True, "fill", "fixed_list_chosen"),
     ("conv1d", False, "data", "attribute"), ("prod", False, "data", "branch"),
     ("logsumexp", False, "data_view", "grown_dicts"), ("add", False, "in_place", "rows"),
-    ("einsum", False, "fill", "grown_then_name"),
+    ("einsum", False, "fill", "grown_then_name"), ("linear", True, "detached_view", "other_name"),
 ]  # fmt: skip
 
 

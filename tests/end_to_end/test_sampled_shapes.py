@@ -120,3 +120,14 @@ def test_sizes_of_tensors(kind: str) -> None:
         assert _told(lambda: g(x)) == _told(lambda: f(x))
     with pytest.raises(TraceError, match="D2S235"):
         g(torch.ones(6001))
+
+
+def test_small_numbers_are_tried_where_the_shape_rule_fails() -> None:
+    """Of every large stride the result has as many rows, and torch's rule does not take an unknown one."""
+    def f(x, n):
+        stride = int(n)
+        return torch.conv2d(x, x[:, :, :3, :3], stride=stride, padding=(stride, 1))
+
+    x, g = torch.randn(2, 2, 6, 6), to_static(f)
+    for n in map(torch.tensor, (1, 2, 3, 5)):
+        torch.testing.assert_close(g(x, n), f(x, n))

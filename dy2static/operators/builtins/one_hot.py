@@ -14,9 +14,13 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
 from runtime.tracer.control import cond as tracer_cond
 
+_NAMES = ("input", "num_classes")
+
 
 def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    options = {**dict(zip(("input", "num_classes"), args)), **kwargs}
+    options = {**dict(zip(_NAMES, args)), **kwargs}
+    if len(args) > len(_NAMES) or options.keys() - set(_NAMES):
+        return torch.nn.functional.one_hot(*args, **kwargs)
     index, classes = options.get("input"), options.get("num_classes", -1)
     if isinstance(classes, Choice):
         return distribute(session, classes, lambda given: _one_hot(session, (index, given), {}))

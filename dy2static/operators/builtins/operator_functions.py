@@ -16,7 +16,7 @@ from dy2static.operators.calls.sequences import StagedIterator, StagedSequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.provenance import chosen
-from dy2static.operators.shared.staging import Session, python_method
+from dy2static.operators.shared.staging import Choice, Session, distribute, python_method
 from dy2static.operators.values import traced_attribute, traced_compare, traced_subscript
 from dy2static.operators.values.aug_assign import aug
 from dy2static.operators.values.binary import binary
@@ -67,6 +67,8 @@ def _attribute(session: Session, obj: Any, path: str) -> Any:
 
 
 def _length_hint(session: Session, value: Any, default: Any = 0, /) -> Any:
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _length_hint(session, option, default))
     if isinstance(value, (StagedStr, StagedSequence)) and not isinstance(value, StagedIterator) or (
             growing.is_growing(value)):
         operator.length_hint((), default)  # it says which default it does not take

@@ -50,7 +50,9 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     if len(sequences) == 0:
         raise RuntimeError("received an empty list of sequences")
     longest = 0
-    for one in sequences:
+    for place, one in enumerate(sequences):
+        if not isinstance(one, torch.Tensor):
+            raise TypeError(f"expected Tensor as element {place} in argument 0, but got {type(one).__name__}")
         if one.size(0) > longest:
             longest = one.size(0)
     rows = []

@@ -315,10 +315,7 @@ def _activate(session: Session, f: types.FunctionType, args: tuple[Any, ...], kw
         return result
     except RecursionError as error:
         if faults.in_tracer(error):
-            raise session.error(
-                "a list or dict that holds itself is changed, joined or carried by a branch or loop",
-                hint="Keep what refers to it outside the converted function.",
-                code="D2S228", location=source_places.error_place(error)) from error
+            raise faults.went_round(session, source_places.error_place(error)) from error
         raise recursion.too_deep(session, f) from error
     finally:
         session.code.unconverted, session.code.module_name = before, caller

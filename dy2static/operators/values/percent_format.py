@@ -30,6 +30,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import traced_subscript
 from dy2static.operators.values.f_string import format_value, fstring
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
 
@@ -153,7 +154,7 @@ def _field(flags: str, width: Any, precision: Any, kind: str, value: Any) -> Any
             raise TypeError(f"%{kind} format: an integer is required, not {type(value).__name__}")
         value = call(int if kind in "diu" else operator.index if kind in "oxX" else float, value)
     if isinstance(value, Staged) and value.kind == "str":
-        return f"%{kind}" % ""  # raises what eager raises
+        return theirs(operator.mod, f"%{kind}", "")  # raises what eager raises
     if kind in "diu":
         value = call(int, value) if isinstance(value, Staged) else int("%d" % value)  # noqa: UP031
         kind = "d"

@@ -14,13 +14,14 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import python_type
-from runtime.tracer.values import array, structure
+from runtime.tracer.values import array, containers, structure
 
 
 def str_join(session: Session, between: str, pieces: Any) -> Any:
     """``between.join(pieces)``."""
-    if isinstance(pieces, Choice):
-        return distribute(session, pieces, lambda option: str_join(session, between, option))
+    several = pieces if isinstance(pieces, Choice) else containers.several(pieces)
+    if several is not None:
+        return distribute(session, several, lambda option: str_join(session, between, option))
     pieces = generator_uses.listed(session, pieces)
     if isinstance(pieces, StagedSequence):
         pieces = as_list(session, pieces)

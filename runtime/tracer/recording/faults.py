@@ -162,6 +162,13 @@ def in_tracer(error: BaseException) -> bool:
     return not any(map(is_users, files))
 
 
+def went_round(session: Session, location: Location | None) -> Dy2StaticError:
+    """The located error for ``in_tracer``."""
+    return session.error(
+        "a list or dict that holds itself is changed, joined or carried by a branch or loop",
+        hint="Keep what refers to it outside the converted function.", code="D2S228", location=location)
+
+
 def comes_of_code(error: BaseException) -> bool:
     """Whether what is traced raised an exception: it is not the tracer's own, and nobody threw it in from outside, as
     an interrupt or the end of a generator.
@@ -183,7 +190,11 @@ def require_users(session: Session, error: BaseException) -> None:
 
     Raises:
         InternalError: D2S290.
+        TraceError: D2S228, the tracer went round in a value that holds itself.
     """
+    if isinstance(error, RecursionError) and in_tracer(error):
+        session.exceptions.last_error = went_round(session, source_places.error_place(error))
+        raise session.exceptions.last_error from error
     if is_ours(error):
         session.exceptions.last_error = internal(error, session.location())
         raise session.exceptions.last_error from error
@@ -310,4 +321,5 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     return found
 
 
-__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "is_vetted", "require_users", "vet"]
+__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "is_vetted", "require_users",
+           "vet", "went_round"]

@@ -484,9 +484,12 @@ def _writes(info: TensorInfo) -> PathCondition:
 
 
 def _results(op: Operator, stand_in: Callable[[Variable], Any]) -> list[Any]:
+    overload = aten.resolve(op.name)
     args: Any = _put(op.args, None, stand_in)
     kwargs: Any = {key: _put(value, None, stand_in) for key, value in op.kwargs.items()}
-    return flatten_results(aten.resolve(op.name)(*args, **kwargs))
+    if torch_internals.reads_lengths(overload):
+        args = torch_internals.with_fitting_lengths(args)
+    return flatten_results(overload(*args, **kwargs))
 
 
 def _put(template: Any, source: Any, stand_in: Callable[[Variable], Any]) -> Any:

@@ -42,6 +42,7 @@ _METHODS: tuple[tuple[str, str], ...] = (
     (r"^'\S+' object cannot be interpreted as an integer", "__index__"),
     (r"^type \S+ doesn't define __round__ method", "__round__"),
     (r"^Tensor\.__contains__ only supports|^\S+ is not a Module subclass", _ALWAYS),
+    (r"^[\w.]+\(\) argument after \*\*? must be", _ALWAYS),
     (r"^catching|^exceptions must|^isinstance\(\) arg 2|^issubclass\(\) arg", _ALWAYS),
 )
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -66,7 +67,6 @@ for _stand_in, _real in (
 
 _TENSOR = re.compile(r"\b(torch)\._subclasses\.fake_tensor\.FakeTensor\b|\bFakeTensor\b")
 _WORD = re.compile(r"\w+")
-_QUALIFIED = re.compile(r"(?:\b(?:runtime|dy2static|torch)\.(?:[\w.]+\.)?)?\b(\w+)")
 
 
 def say_as_eager(error: BaseException) -> None:
@@ -102,12 +102,11 @@ def _said(text: str) -> str:
     if not named or not (asked or only_size) or any(_lacks(*pair, method) for pair in named for method in asked):
         return text
     text = re.sub(r"^('Staged\w+' object) doesn't support", r"\1 does not support", text)  # without sequence slots
-    return _QUALIFIED.sub(lambda word: _name(word), text)
+    names = "|".join(map(re.escape, _STANDS_FOR))
+    return re.sub(rf"(?:\b(?:runtime|dy2static|torch)\.(?:[\w.]+\.)?)?\b({names})\b", _name, text)
 
 
 def _name(word: re.Match[str]) -> str:
-    if word[1] not in _STANDS_FOR:
-        return word[0]
     real = _STANDS_FOR[word[1]][1]
     return real.__name__ if real.__module__ == "builtins" else f"{real.__module__}.{real.__name__}"
 

@@ -48,6 +48,17 @@ def test_one_hot_without_a_number_of_classes(function):
     oracle.check(function, *INDICES, *([other] for other in others))
 
 
+def one_hot_with_a_wrong_argument(i):
+    try:
+        return functional.one_hot(i, dim=1)
+    except TypeError as error:
+        return str(error)
+
+
+def test_one_hot_passes_no_argument_over():
+    oracle.check(one_hot_with_a_wrong_argument, *INDICES, [torch.tensor([4.0])])
+
+
 @pytest.mark.parametrize("change", [
     lambda n: setattr(n, "k", 2), lambda n: setattr(n, "real", 2), lambda n: delattr(n, "k"),
     lambda n: delattr(n, "real"),

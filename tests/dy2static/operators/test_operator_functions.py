@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import operator
 import queue
@@ -94,6 +95,11 @@ def test_equal_eager(function):
     check(function, *((torch.tensor([1.0, -2.0]), torch.tensor(n)) for n in (2, 1, 3)))
 
 
+class Way(enum.Enum):
+    UP = 1
+    DOWN = 2
+
+
 def wrong_default(x, n):
     xs = grown(x, n)
     try:
@@ -104,6 +110,18 @@ def wrong_default(x, n):
 
 def test_a_default_is_looked_at():
     check(wrong_default, (torch.ones(2), torch.tensor(2)))
+
+
+def hint_of_one_of_several(x, n):
+    v = Way.UP
+    if x.sum() > 0:
+        v = Way.DOWN
+    w = [1, 2] if x.sum() > 0 else None
+    return operator.length_hint(v), operator.length_hint(w, 7)
+
+
+def test_hints_of_one_of_several():
+    check(hint_of_one_of_several, (torch.ones(2), None), (-torch.ones(2), None))
 
 
 def hint_of_a_users_class(x, n):

@@ -64,6 +64,10 @@ def no_hexadecimal(x: torch.Tensor, y: torch.Tensor) -> Any:
     return "%*x" % (int(x.sum()), 2.0)
 
 
+def text_of_the_run(x: torch.Tensor, y: torch.Tensor) -> Any:
+    return "%d" % f"{x.sum().item()}"
+
+
 def beside_a_choice(x: torch.Tensor, y: torch.Tensor) -> Any:
     return "%*c" % (3, "b" if x.sum() > 0 else "a"), "*%c*" % (65 if y.sum() > 0 else "a")
 
@@ -76,7 +80,7 @@ def test_widths_and_precisions(function, tmp_path):
     check_saved(function, static, tmp_path / "saved.d2s", *INPUTS, paths=["program"])
 
 
-@pytest.mark.parametrize("function", [no_int, a_tensor, no_hexadecimal])
+@pytest.mark.parametrize("function", [no_int, a_tensor, no_hexadecimal, text_of_the_run])
 def test_what_is_no_width_or_has_none(function):
     check(function, *INPUTS)
 
