@@ -21,7 +21,8 @@ from runtime.tracer.ambient.objects import attributes, own_items
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
-from runtime.tracer.values.containers import Several, reader_of
+from runtime.tracer.values.containers import Several
+from runtime.tracer.values.referred import Readers
 from runtime.tracer.values.structure import CONTAINERS, Before, Choice, DictContent, Growing, ListContent
 from runtime.tracer.values.unjournaled import NOTHING
 
@@ -56,13 +57,13 @@ class _Kind(NamedTuple):
     """What else objects of it refer to."""
 
 
-def _kind(kind: type, made: Container[int]) -> _Kind:
+def _kind(kind: type, made: Container[int], readers: Readers) -> _Kind:
     items = issubclass(kind, _WITH_ITEMS)
     container = issubclass(kind, CONTAINERS) and kind not in (ListContent, DictContent) and not is_dataclass(kind)
     return _Kind(
         issubclass(kind, _LARGE), kind in NOTHING, container, items and kind not in _PYTHONS, items,
         issubclass(kind, dict), issubclass(kind, Choice), issubclass(kind, Several), id(kind) in made,
-        contents.may_be_iterator(kind), reader_of(kind, namespaces=True),
+        contents.may_be_iterator(kind), readers.of(kind, namespaces=True),
     )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def older(
     made = session.objects.created.keys() | session.code.given_classes.keys()
     todo: list[Any] = [*functions, *values, *_known(session)]
     kinds: dict[int, _Kind | None] = {}
-    hidden = session.containers.hidden
+    hidden, readers = session.containers.hidden, session.containers.readers
     supers: set[int] = set()
     while todo:
         value = todo.pop()
@@ -99,7 +100,7 @@ def older(
         try:
             kind = kinds[id(cls)]
         except KeyError:
-            kind = kinds[id(cls)] = None if issubclass(cls, _LEAVES) else _kind(cls, made)
+            kind = kinds[id(cls)] = None if issubclass(cls, _LEAVES) else _kind(cls, made, readers)
         if kind is None or id(value) in seen:
             continue
         seen.add(id(value))
