@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import gast
@@ -14,22 +14,21 @@ BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 """Fields that hold statements, or what holds blocks of them: no statement stands anywhere else."""
 
 
-def children(node: gast.AST) -> list[gast.AST]:
+def children(node: Any) -> list[Any]:
     """The child nodes, in field order, without contexts.
 
     >>> [type(child).__name__ for child in children(gast.parse("f(x, y=1)").body[0].value)]
     ['Name', 'Name', 'keyword']
     """
-    found: list[gast.AST] = []
+    found: list[Any] = []
     values = node.__dict__
     for name in inner_fields[type(node)]:
         value = values.get(name)
-        if not value:
-            continue
-        if isinstance(value, list):
-            found += [item for item in value if isinstance(item, gast.AST)]
-        elif isinstance(value, gast.AST):
-            found.append(value)
+        if value:
+            if type(value) is list:
+                found += [item for item in value if isinstance(item, gast.AST)]
+            elif isinstance(value, gast.AST):
+                found.append(value)
     return found
 
 
@@ -58,8 +57,8 @@ def walk(tree: gast.AST) -> Iterator[gast.AST]:
         level = below
 
 
-def kinds_in(tree: gast.AST) -> set[type]:
-    """The classes of the nodes in a tree.
+def kinds_in(tree: gast.AST, until: Collection[type] = ()) -> set[type]:
+    """The classes of the nodes in a tree. Where one of ``until`` is among them, perhaps not all.
 
     >>> sorted(kind.__name__ for kind in kinds_in(gast.parse("a + b")))
     ['Add', 'BinOp', 'Expr', 'Module', 'Name']
@@ -69,7 +68,10 @@ def kinds_in(tree: gast.AST) -> set[type]:
     while todo:
         node = todo.pop()
         kind = type(node)
-        kinds.add(kind)
+        if kind not in kinds:
+            kinds.add(kind)
+            if kind in until:
+                break
         values = node.__dict__
         for name in inner_fields[kind]:
             value = values.get(name)

@@ -184,7 +184,7 @@ def convert_tree(
             continue
         if step.needs:
             if kinds is None:
-                kinds = kinds_in(tree)
+                kinds = kinds_in(tree, until=step.needs)
             if kinds.isdisjoint(step.needs):
                 continue
         tree, kinds = step.transform(tree, context), None

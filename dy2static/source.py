@@ -29,6 +29,7 @@ import gast
 from dy2static.code_match import same_code, similar_code
 from dy2static.errors import SourceUnavailable
 from dy2static.names import PREFIX
+from dy2static.nodes import children, walk
 from runtime.ir.location import Location
 
 FUTURE_FLAGS = functools.reduce(
@@ -112,7 +113,7 @@ def describe(
         class_name=candidate.class_name,
         is_lambda=isinstance(node, ast.Lambda),
         lines=lines,
-        lambdas=frozenset((n.lineno, n.col_offset) for n in ast.walk(node) if isinstance(n, ast.Lambda)),
+        lambdas=frozenset((n.lineno, n.col_offset) for n in walk(node) if isinstance(n, ast.Lambda)),
     )
 
 
@@ -186,8 +187,59 @@ def _stale(function: types.FunctionType, why: str) -> SourceUnavailable:
 @lru_cache(maxsize=64)
 def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
     """Every function and lambda in ``text``, in order. Raises SyntaxError as Python does."""
-    tree, twin = parsed(text, path), parsed(text, path)
-    fix_f_string_places(tree)
+    tree = parsed(text, path)
+    found = _functions(tree)
+    compiled = _compile(tree, path, flags)
+    places = [(line, getattr(node, "name", "<lambda>")) for node, _, line in found]
+    known, codes, count = set(places), dict[tuple[int, str], types.CodeType](), 0
+    for code in _codes(compiled):
+        if (code.co_firstlineno, code.co_name) in known:
+            count += 1
+            codes[code.co_firstlineno, code.co_name] = code
+    if len(known) < len(places) or len(codes) < count:  # as two lambdas on one line have
+        return _told_apart(text, path, flags, tree, compiled)
+    return tuple(Candidate(node, class_name, line, codes.get(place))
+                 for (node, class_name, line), place in zip(found, places))  # fmt: skip
+
+
+def _functions(tree: ast.AST) -> list[tuple[Function, str | None, int]]:
+    """Every function and lambda in order, with the class around it and its first line. On the way places in f-strings
+    are mended."""
+    found: list[tuple[Function, str | None, int]] = []
+    todo: list[tuple[ast.AST, str | None]] = [(tree, None)]
+    while todo:
+        node, class_name = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            decorators = getattr(node, "decorator_list", [])
+            found.append((node, class_name, decorators[0].lineno if decorators else node.lineno))
+        elif isinstance(node, ast.ClassDef):
+            class_name = node.name
+        elif isinstance(node, ast.JoinedStr):
+            fix_f_string_places(node)
+        inner = [(child, class_name) for child in children(node) if type(child) not in _CHILDLESS]
+        inner.reverse()
+        todo += inner
+    return found
+
+
+_CHILDLESS = frozenset((
+    ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal,
+    *ast.boolop.__subclasses__(), *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(),
+    *ast.cmpop.__subclasses__(),
+))  # fmt: skip
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    todo = [code]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += [const for const in one.co_consts if isinstance(const, types.CodeType)]
+
+
+def _told_apart(text: str, path: str, flags: int, tree: ast.Module, compiled: types.CodeType) -> tuple[Candidate, ...]:
+    """The same for a text in which places do not tell functions apart: ``tree``, its f-strings mended, and its code."""
+    twin = parsed(text, path)
     mark = text.count("\n") + text.count("\r") + 2  # twin's functions get line numbers that no line has
     found: list[tuple[Function, Any, str | None, int]] = []
     todo: list[tuple[ast.AST, ast.AST, str | None]] = [(tree, twin, None)]
@@ -202,9 +254,9 @@ def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
             mark += 1
         elif isinstance(node, ast.ClassDef):
             class_name = node.name
-        pairs = zip(ast.iter_child_nodes(node), ast.iter_child_nodes(other), strict=True)
+        pairs = zip(children(node), children(other), strict=True)
         todo.extend(reversed([(child, child_twin, class_name) for child, child_twin in pairs]))
-    codes = _codes_by_mark(_compile(tree, path, flags), _compile(twin, path, flags))
+    codes = _codes_by_mark(compiled, _compile(twin, path, flags))
     result = []
     for node, other, class_name, line in found:  # a decorator that is a lambda carries the lambda's own mark
         first = (getattr(other, "decorator_list", None) or [other])[0].lineno

@@ -37,6 +37,7 @@ from typing import Any
 import gast
 
 from dy2static.names import OPERATORS
+from dy2static.nodes import inner_fields
 from dy2static.origin import copy_origin, strip_origin
 
 Hole = Any  # a str, a gast node, or a list of both (gast is untyped)
@@ -70,7 +71,10 @@ def _copied(node: Any) -> Any:
         return [_copied(item) for item in node]
     if not isinstance(node, gast.AST):
         return node
-    new = type(node)()
+    kind: Any = type(node)
+    if not kind._fields and not kind._attributes:  # a context, an operator
+        return node
+    new = kind.__new__(kind)
     new.__dict__.update({name: _copied(value) for name, value in node.__dict__.items()})
     return new
 
@@ -87,12 +91,35 @@ def replace_expr(template: str, *, origin: gast.AST | None = None, **holes: Hole
     return statements[0].value
 
 
-class _Filler(gast.NodeTransformer):
+class _Filler:
     def __init__(self, holes: dict[str, Hole], template: str) -> None:
         self.holes = holes
         self.template = template
         self.used: set[str] = set()
         self._placed: set[int] = set()
+
+    def visit(self, node: gast.AST) -> Any:
+        method = _methods.get(type(node))
+        if method is None:
+            method = _methods[type(node)] = getattr(type(self), f"visit_{type(node).__name__}", _Filler.generic_visit)
+        return method(self, node)
+
+    def generic_visit(self, node: gast.AST) -> gast.AST:
+        values = node.__dict__
+        for name in inner_fields[type(node)]:
+            old = values.get(name)
+            if type(old) is list:
+                new: list[Any] = []
+                for item in old:
+                    filled = self.visit(item) if isinstance(item, gast.AST) else item
+                    if type(filled) is list:
+                        new += filled
+                    elif filled is not None or item is None:
+                        new.append(filled)
+                values[name] = new
+            elif isinstance(old, gast.AST):
+                values[name] = self.visit(old)
+        return node
 
     def statements(self, body: list[gast.AST]) -> list[gast.AST]:
         result: list[gast.AST] = []
@@ -224,6 +251,9 @@ class _Filler(gast.NodeTransformer):
         return node if names else None
 
     visit_Global = visit_Nonlocal = _visit_declaration
+
+
+_methods: dict[type, Any] = {}
 
 
 def set_context(node: gast.AST, ctx: gast.AST) -> gast.AST:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 import __future__
 
+import ast
+import dataclasses
 import functools
 import importlib.util
+import inspect
 import linecache
 import os
 import sys
 import textwrap
 import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ import gast
 import pytest
 import torch
 
+from dy2static import source
 from dy2static.errors import SourceUnavailable
 from dy2static.source import get_source
 
@@ -269,3 +274,31 @@ def test_location_counts_characters(load: Load) -> None:
     location = source.location(source.tree.body[1])
     assert (location.line, location.column, location.text) == (2, 9, "    'ü'; return é")
     assert source.location().line == 1
+
+
+@pytest.mark.parametrize(
+    "module", [ast, dataclasses, functools, inspect, textwrap, typing], ids=lambda one: one.__name__)
+def test_places_tell_functions_apart_as_marks_do(module: Any) -> None:
+    """Where no two functions of a name begin on one line, a file is parsed and compiled once."""
+    text = Path(module.__file__).read_text("utf-8")
+    found = source.candidates(text, module.__file__, 0)
+    tree = source.parsed(text)
+    source.fix_f_string_places(tree)
+    marked = source._told_apart(text, module.__file__, 0, tree, source._compile(tree, module.__file__, 0))
+    assert len(found) == len(marked) > 10
+    for one, other in zip(found, marked):
+        assert ast.dump(one.node, include_attributes=True) == ast.dump(other.node, include_attributes=True)
+        assert (one.class_name, one.first_line, one.code) == (other.class_name, other.first_line, other.code)
+
+
+@pytest.mark.parametrize(("text", "times"), [
+    ("def f(): return [lambda: 1,\n lambda: 2]", 1), ("def f(): return [lambda: 1, lambda: 2]", 2),
+])  # fmt: skip
+def test_a_file_is_compiled_again_only_for_functions_on_one_line(
+    text: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Any] = []
+    compile_ = source._compile
+    monkeypatch.setattr(source, "_compile", lambda *args: compiled.append(args) or compile_(*args))
+    found = source.candidates(text, "<a text of its own>", 0)
+    assert all(one.code is not None for one in found) and len(compiled) == times

@@ -16,6 +16,7 @@ from torch import nn, optim
 
 from dy2static import to_static
 from runtime.errors import Dy2StaticError
+from runtime.tracer.control import while_loop
 from tests.oracle import same
 
 OPTIMIZERS: dict[str, Callable[[list[torch.Tensor]], optim.Optimizer]] = {
@@ -248,6 +249,20 @@ def _outcomes(function: Callable[..., Any], convert: Callable[..., Any], optimiz
 def test_iterations_that_are_alike(function: Callable[..., Any], optimizer: str) -> None:
     expected = _outcomes(function, lambda one: one, optimizer)
     same(_outcomes(function, to_static, optimizer), expected, tolerance=1e-6)
+
+
+def test_a_body_that_grows_is_given_up_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Adam makes in its first step is one of several in each later attempt, until the first iteration is apart."""
+    lengths: list[int] = []
+    settled = while_loop._Attempt.stable
+
+    def stable(attempt: Any, *args: Any) -> Any:
+        lengths.append(sum(1 for _ in attempt.path.scope.block.walk()))
+        return settled(attempt, *args)
+
+    monkeypatch.setattr(while_loop._Attempt, "stable", stable)
+    to_static(made_inside)(torch.tensor([1.0, 2.0, -3.0]), None, OPTIMIZERS["Adam"])
+    assert len(lengths) < 12 and max(lengths) < 2 * lengths[0], lengths
 
 
 @pytest.mark.parametrize("optimizer", [

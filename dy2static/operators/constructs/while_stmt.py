@@ -58,7 +58,7 @@ def while_stmt(
                     cond(trace, flag, functools.partial(first, done), lambda: None, cells)
                 else:
                     with _else_peeled(trace, here):
-                        while_loop(trace, flag, condition, body, cells, rest(options, done))
+                        while_loop(trace, flag, condition, body, cells, rest(options, done), _may_peel(trace, here))
                 return
             if not flag:
                 return
@@ -84,7 +84,10 @@ def _else_peeled(session: Session, here: Location | None) -> Iterator[None]:
     try:
         yield
     except Dy2StaticError as error:
-        call = session.call
-        if session.graph.gradients_asked == asked or call.advanced or here is None or here in call.known.peeled:
+        if session.graph.gradients_asked == asked or here is None or not _may_peel(session, here):
             raise
         raise session.restart(Findings(peeled=frozenset((here,)))) from error
+
+
+def _may_peel(session: Session, here: Location | None) -> bool:
+    return here is not None and here not in session.call.known.peeled and not session.call.advanced

@@ -85,12 +85,16 @@ def state_of(value: Any) -> Any:
 def is_iterator(value: Any) -> bool:
     """Whether this is an iterator of Python's own; one written in Python is an object like others."""
     kind = type(value)
+    return kind is types.GeneratorType or (may_be_iterator(kind) and not has_unasked(value, "__dict__"))
+
+
+def may_be_iterator(kind: type) -> bool:
+    """Whether objects of a class are iterators of Python's own, if they have no attributes."""
     if kind is types.GeneratorType:
         return True
-    if issubclass(kind, Poison):
+    if getattr(kind, "__next__", None) is None or getattr(kind, "__iter__", None) is None:
         return False
-    steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
-    return steps and not has_unasked(value, "__dict__") and not issubclass(kind, io.IOBase)
+    return not issubclass(kind, (Poison, io.IOBase))
 
 
 def inner(value: Any) -> list[Any]:

@@ -67,7 +67,7 @@ def attributes(value: Any) -> dict[str, Any]:
     """The attributes in an object's ``__dict__`` and ``__slots__``; of ``super()`` the object that it is about."""
     if type(value) is super:  # which answers for a class, ``__dict__`` included
         about = vars(super)["__self__"].__get__(value)
-        return {} if about is None or isinstance(about, type) else {"__self__": about}
+        return {} if about is None or issubclass(type(about), type) else {"__self__": about}
     found = dict(unasked(value, "__dict__", {}))
     for cls in type(value).__mro__:
         for name in slots_of(cls):

@@ -10,7 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import is_dataclass
-from types import CellType, MappingProxyType, ModuleType
+from types import CellType, ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -21,7 +21,8 @@ from runtime.tracer.ambient.objects import attributes, own_items
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
-from runtime.tracer.values.containers import Several, opaque_parts
+from runtime.tracer.values.containers import Several
+from runtime.tracer.values.referred import Readers
 from runtime.tracer.values.structure import CONTAINERS, Before, Choice, DictContent, Growing, ListContent
 from runtime.tracer.values.unjournaled import NOTHING
 
@@ -42,8 +43,6 @@ class _Kind(NamedTuple):
     """What is to be done with objects of a class. It is asked of the class: ``isinstance()`` would ask each object for
     its ``__class__``, which a user's ``__getattribute__`` may answer."""
 
-    cls: type
-    leaf: bool
     large: bool
     emptied: bool
     container: bool
@@ -53,15 +52,18 @@ class _Kind(NamedTuple):
     choice: bool
     several: bool
     is_made: bool
+    iterator: bool
+    read: Callable[[Any], Iterable[Any]]
+    """What else objects of it refer to."""
 
 
-def _kind(kind: type, made: Container[int]) -> _Kind:
+def _kind(kind: type, made: Container[int], readers: Readers) -> _Kind:
     items = issubclass(kind, _WITH_ITEMS)
     container = issubclass(kind, CONTAINERS) and kind not in (ListContent, DictContent) and not is_dataclass(kind)
     return _Kind(
-        kind, issubclass(kind, _LEAVES), issubclass(kind, _LARGE), kind in NOTHING, container,
-        items and kind not in _PYTHONS, items, issubclass(kind, dict), issubclass(kind, Choice),
-        issubclass(kind, Several), id(kind) in made,
+        issubclass(kind, _LARGE), kind in NOTHING, container, items and kind not in _PYTHONS, items,
+        issubclass(kind, dict), issubclass(kind, Choice), issubclass(kind, Several), id(kind) in made,
+        contents.may_be_iterator(kind), readers.of(kind, namespaces=True),
     )  # fmt: skip
 
 
@@ -87,15 +89,19 @@ def older(
     seen: set[int] = set()
     made = session.objects.created.keys() | session.code.given_classes.keys()
     todo: list[Any] = [*functions, *values, *_known(session)]
-    kinds: dict[int, _Kind] = {}
-    hidden = session.containers.hidden
+    kinds: dict[int, _Kind | None] = {}
+    hidden, readers = session.containers.hidden, session.containers.readers
+    supers: set[int] = set()
     while todo:
         value = todo.pop()
         cls = type(value)
         if cls is Before:  # what is added to a list from outside is a part of it
             value, cls = value.added, list
-        kind = kinds.get(id(cls)) or kinds.setdefault(id(cls), _kind(cls, made))
-        if kind.leaf or id(value) in seen:
+        try:
+            kind = kinds[id(cls)]
+        except KeyError:
+            kind = kinds[id(cls)] = None if issubclass(cls, _LEAVES) else _kind(cls, made, readers)
+        if kind is None or id(value) in seen:
             continue
         seen.add(id(value))
         if kind.is_made:
@@ -124,16 +130,28 @@ def older(
         elif cls is CellType:
             with suppress(ValueError):  # not bound yet
                 todo.append(value.cell_contents)
+        elif cls is super:
+            todo += _of_super(value, supers)
         else:
-            parts = list(opaque_parts(value))
-            if contents.is_iterator(value):
+            parts = kind.read(value)
+            if kind.iterator and contents.is_iterator(value):
+                parts = list(parts)
                 objects.kept += parts
             todo += parts
-            namespace = unasked(value, "__dict__")  # some classes give that name another meaning
-            if isinstance(namespace, (dict, MappingProxyType)):
-                todo += namespace.values()
     objects |= seen
     return frozenset(found)
+
+
+def _of_super(value: Any, known: set[int]) -> Iterable[Any]:
+    """The object that a ``super()`` is about, and its attributes, once: each call of a method may have made another."""
+    about = attributes(value).get("__self__")
+    if id(about) in known:
+        return ()
+    namespace = unasked(value, "__dict__")
+    if type(namespace) is not dict:
+        return (about,)
+    known.add(id(about))
+    return (about, *namespace.values())
 
 
 def _known(session: Session) -> Iterator[Any]:

@@ -40,8 +40,12 @@ def while_loop(
     body: Callable[[], None],
     names: Names,
     options: dict[str, Any] | None = None,
+    peelable: bool = False,
 ) -> None:
-    """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
+    """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it.
+
+    ``peelable``: whether the caller would run the first iteration by itself, where this raises.
+    """
     names = all_names(session, names)
     location = session.location()
     tables.settle_objects(session)
@@ -52,7 +56,7 @@ def while_loop(
             hint=f"Its variables are: {', '.join(name for name in names.names if name)}.",
             code="D2S282",
         )
-    attempt = _settle(session, test, body, names, invariants, location)
+    attempt = _settle(session, test, body, names, invariants, location, peelable)
     carried = [(slot.label, slot.carried) for slot in attempt.values.slots if slot.place is None]
     check_sizes(session, carried, invariants, location)
     attempt.finish(first, options or {})
@@ -62,7 +66,7 @@ def while_loop(
 
 def _settle(
     session: Session, test: Callable[[], Any], body: Callable[[], None], names: Names, invariants: dict[str, Any],
-    location: Location | None,
+    location: Location | None, peelable: bool,
 ) -> _Attempt:  # fmt: skip
     """Trace the body until what it was taken to carry is what an iteration leaves."""
     entered = names.get()
@@ -73,15 +77,27 @@ def _settle(
     repeat: set[Place] | None = None
     alike = True
     steps = Steps()
+    asked, limit = session.graph.gradients_asked, 0
     for number in range(TRIES):
         put_back = session.sizes.written()
         attempt = _Attempt(session, slots, parts, test, body, names, alone, alike, location, steps)
+        if peelable and session.graph.gradients_asked > asked and not session.call.advanced:
+            length = sum(1 for _ in attempt.path.scope.block.walk())
+            limit = limit or GROWTH * length
+            if length > limit:
+                raise session.error(
+                    f"an iteration takes {length} operators if it begins with what another one leaves, not "
+                    f"{limit // GROWTH}", hint="Run the first iteration before the loop.", code="D2S250")
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         if stable:
             attempt.values.require_reached(attempt.path)
             if not attempt.values.are_alike(attempt.path):
                 stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
+        if stable and repeat is None:
+            older = {place for place in unknown if id(place.owner) in attempt.older}
+            if older:  # an equal attempt would store to these again
+                stable, unknown = attempt.stable(older, number >= TRIES // 3)
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
         if found and not moved:
@@ -95,6 +111,11 @@ def _settle(
         slots, parts = attempt.values.next_slots, [part.again() for part in attempt.parts]
         steps = attempt.values.next_steps
     raise never_fixed(session, attempt.values.changed, location)
+
+
+GROWTH = 8
+"""How many times as long as first the body of a loop may become that takes gradients and can be peeled. What an
+optimizer makes in its first step is on some iterations only one of several then, in all that it does with it."""
 
 
 PARTS: tuple[Callable[[Session], LoopPart], ...] = (

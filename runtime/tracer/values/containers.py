@@ -11,23 +11,17 @@ container that only the marker in the first one, ``Several``, refers to.
 
 from __future__ import annotations
 
-import contextvars
-import functools
-import gc
 import sys
 import types
-import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy
 import torch
 
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
-from runtime.tracer.ambient.unasked import has_unasked, module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
@@ -401,7 +395,8 @@ class Leaving:
             if fields is not None and not objects.is_record(value):
                 todo += [(item, (*way, key), fixed) for key, item in zip(*fields)]
                 continue
-            todo += [(item, (*way, id(value), number), True) for number, item in enumerate(opaque_parts(value))]
+            parts = self._session.containers.readers.parts(value)
+            todo += [(item, (*way, id(value), number), True) for number, item in enumerate(parts)]
 
 
 def _of_tuples(value: Any) -> Any:
@@ -414,59 +409,6 @@ def _is_tuple_or_leaf(value: Any) -> bool:
 
 
 _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)
-
-
-_HOLDERS = (types.MappingProxyType, type(functools.lru_cache(id)))
-"""Classes of C's whose objects refer to containers of users, and to nothing that leads elsewhere."""
-_PYTHONS_OWN = ("builtins", "types", "operator", "functools", "itertools", "collections")
-"""Where the classes of C are from whose objects hold what was given to them, and nothing else."""
-_OF_CODE = (type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType)
-"""What leads to half the process."""
-_MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())))
-"""Iterators that would give what they have left in a list made for it, which is nobody's."""
-
-
-def opaque_parts(value: Any) -> Iterator[Any]:
-    """What an object refers to that is neither a container nor taken apart by structures."""
-    kind = type(value)  # isinstance() would ask the object for its __class__
-    if kind is types.FunctionType:
-        yield from value.__closure__ or ()
-        yield from value.__defaults__ or ()
-        yield from (value.__kwdefaults__ or {}).values()
-    elif kind is types.MethodType:
-        yield value.__self__
-        yield value.__func__
-    elif kind is types.BuiltinFunctionType:
-        yield value.__self__
-    elif kind is types.CellType:
-        try:
-            yield value.cell_contents
-        except ValueError:
-            return
-    elif issubclass(kind, functools.partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif contents.is_iterator(value):
-        yield from contents.inner(value)
-        if kind not in _MAKING_LISTS and kind is not types.GeneratorType:
-            yield from contents.parts(value)
-    elif issubclass(kind, frozenset):
-        yield from frozenset.__iter__(value)
-    elif issubclass(kind, _HOLDERS):
-        yield from gc.get_referents(value)
-    elif issubclass(kind, weakref.ref):
-        yield weakref.ref.__call__(value)
-    elif kind is contextvars.ContextVar:
-        yield value.get(None)
-        yield from gc.get_referents(value)  # its default
-    elif issubclass(kind, numpy.ndarray):
-        yield from contents.inner(value)
-    elif has_unasked(value, "__dict__") or objects.is_simple(kind):
-        if module_name(kind).partition(".")[0] not in ("runtime", "dy2static"):
-            yield from objects.attributes(value).values()
-            if issubclass(kind, BaseException):
-                yield from value.args
-    elif module_name(kind) in _PYTHONS_OWN and not issubclass(kind, _OF_CODE):  # a slice, a view of a dict, ...
-        yield from gc.get_referents(value)
 
 
 __all__ = [
@@ -483,7 +425,6 @@ __all__ = [
     "kind_of",
     "one_list",
     "opened",
-    "opaque_parts",
     "put",
     "require_few",
     "several",

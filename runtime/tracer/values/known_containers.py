@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import Location
 from runtime.tracer.ambient.session_parts import ITEMS, KEPT, PARTS, VALUE, SessionPart, state
 from runtime.tracer.values.copied_items import Copied
+from runtime.tracer.values.referred import Readers
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope
@@ -43,6 +44,7 @@ class KnownContainers(SessionPart):
     and objects hold, by class and keys (see ``tables``)."""
     has_rows: bool = state(VALUE, False)
     """Whether there are such dicts and objects."""
+    readers: Readers = state(KEPT, Readers)  # says nothing of the trace
 
     @property
     def has_contents(self) -> bool:

@@ -25,6 +25,7 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.memory import host_memory
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
+from runtime.tracer.values.referred import Readers
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -82,7 +83,7 @@ def picture(session: Session) -> Picture:
             if depth < _DEPTH and id(value) in session.objects.created:
                 todo += [(item, depth + 1) for item in vars(value).values()]
             continue
-        inner = _items(value)
+        inner = _items(value, session.containers.readers)
         if inner is None:
             continue
         content = _content(value)
@@ -223,7 +224,7 @@ def _is_ours(value: Any) -> bool:
     return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
 
 
-def _items(value: Any) -> Any:
+def _items(value: Any, readers: Readers) -> Any:
     if isinstance(value, (dict, list, deque)):  # a user's class may give other items
         held = Place("content", value).get() if python_kind(value).__len__(value) <= _LARGE else ()
         return list(held.values()) if isinstance(held, dict) else held
@@ -239,7 +240,7 @@ def _items(value: Any) -> Any:
         return [value.func, *value.args, *value.keywords.values()]
     if contents.state_of(value) is not None or isinstance(value, weakref.ref):
         return contents.inner(value)
-    return list(containers.opaque_parts(value)) or ([] if _has_namespace(value) else None)
+    return list(readers.parts(value)) or ([] if _has_namespace(value) else None)
 
 
 def _has_namespace(value: Any) -> bool:

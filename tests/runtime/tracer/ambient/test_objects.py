@@ -190,6 +190,20 @@ def test_of_a_super_the_object_it_is_about() -> None:
     assert objects.attributes(super(Both, Both)) == {} == objects.attributes(super(Both))
 
 
+def test_a_super_does_not_ask_its_object() -> None:
+    asked: list[str] = []
+
+    class Answers(Plain):
+        def __getattribute__(self, name: str) -> Any:
+            asked.append(name)
+            return super().__getattribute__(name)
+
+    value = Answers()
+    about = super(Answers, value)
+    del asked[:]
+    assert objects.attributes(about) == {"__self__": value} and not asked
+
+
 def test_slots_of_each_class() -> None:
     assert sorted(objects.slots_of(Slotted)) == ["_Slotted__two", "one"]
     assert objects.slots_of(Both) == objects.slots_of(Plain) == objects.slots_of(int) == []

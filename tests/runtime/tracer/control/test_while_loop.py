@@ -267,3 +267,28 @@ def test_a_leaf_that_iterations_make_of_a_tensor_from_before_is_refused(staging:
         staging.loop(Local(), lambda: y.sum() < 50, body)
     assert caught.value.location is not None and caught.value.location.text.strip() == "y.requires_grad_()"
     assert not y.requires_grad
+
+
+def test_what_is_surely_older_is_carried_without_another_attempt(staging: Staging, monkeypatch: Any) -> None:
+    """An equal attempt would store to it again; only of what nothing was known before must that be seen."""
+    attempts: list[Any] = []
+    begun = while_loop._Attempt.__init__
+
+    def init(attempt: Any, *args: Any) -> None:
+        attempts.append(attempt)
+        begun(attempt, *args)
+
+    monkeypatch.setattr(while_loop._Attempt, "__init__", init)
+
+    def told(do: Any, x: torch.Tensor) -> Any:
+        local, kept = Local(n=0), {"y": x}
+
+        def body() -> None:
+            do.change(kept, lambda held: held.update(y=held["y"] * 2))
+            local.n = local.n + 1
+
+        do.loop(local, lambda: local.n < do.number((x > 0).sum()), body)
+        return kept["y"], local.n
+
+    agree(staging, told, *CALLS)
+    assert len(attempts) == 3, "one finds that n changes, one that kept does, and one that nothing else does"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
-import functools
-import operator
 import types
-import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-import numpy
 import pytest
 import torch
 
@@ -321,44 +316,6 @@ def test_what_leaves_a_path(staging: Staging) -> None:
     leaving.walk((thing, closure), ("fixed",))
     assert leaving.containers[id(held)].fixed, "it is held where no other can be put"
     assert leaving.containers[id(held)].positions >= {("fixed", 0, id(thing), 0)}
-
-
-VAR: contextvars.ContextVar[Any] = contextvars.ContextVar("VAR")
-
-
-def parts_of(value: Any) -> list[Any]:
-    return [one for one in containers.opaque_parts(value) if not isinstance(one, (types.FunctionType, type))]
-
-
-def test_what_objects_refer_to() -> None:
-    held, other = [1], [2]
-
-    def function(a: Any = other, *, b: Any = held) -> Any:
-        return held
-
-    thing = Thing(a=held)
-    (cell,) = function.__closure__ or ()
-    assert parts_of(function) == [cell, other, held] and parts_of(cell) == [held] and parts_of(types.CellType()) == []
-    assert parts_of(thing) == [held] and parts_of(thing.method) == [thing] and parts_of(held.append) == [held]
-    partial = functools.partial(len, held, k=other)
-    assert list(containers.opaque_parts(partial)) == [len, held, other]
-    assert parts_of(frozenset({5})) == [5] and parts_of(weakref.ref(thing)) == [thing]
-    assert parts_of(types.MappingProxyType({"k": held})) == [{"k": held}]
-    assert parts_of({"k": 1}.keys()) == [{"k": 1}] and held in parts_of(slice(held))
-    assert (0, held) in parts_of(operator.itemgetter(0, held))
-    array: Any = numpy.empty(1, dtype=object)
-    array[0] = held
-    assert parts_of(array) == [held] and parts_of(numpy.ones(2)) == []
-    token = VAR.set(held)
-    assert held in parts_of(VAR)
-    VAR.reset(token)
-    error = ValueError(held)
-    error.more = other  # type: ignore[attr-defined]
-    assert parts_of(error) == [other, held]
-    assert any(one is held for one in parts_of(iter(held)))
-    assert {type(one) for one in parts_of(zip(held))} == {type(iter(held))}
-    for nothing in (1.5, torch.float32, len.__doc__, object()):
-        assert parts_of(nothing) == []
 
 
 def test_an_iterator_over_what_changed_since(staging: Staging) -> None:
