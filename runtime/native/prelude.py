@@ -249,12 +249,12 @@ static inline double rem_d(double a, double b) {
     double m = fmod(a, b);
     return m != 0 && (b < 0) != (m < 0) ? m + b : m;
 }
-void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, int);
-void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, int);
+void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, const float *, i64);
+void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, const double *, i64);
 __attribute__((visibility("hidden"))) int d2s_threads(void);
 __attribute__((visibility("hidden"))) int omp_get_thread_num(void);
-void gemm_packed_f(int, i64, i64, i64, const float *, i64, const float *, float *, i64, int);
-void gemm_packed_d(int, i64, i64, i64, const double *, i64, const double *, double *, i64, int);
+void gemm_packed_f(int, i64, i64, i64, const float *, i64, const float *, float *, i64, const float *, i64);
+void gemm_packed_d(int, i64, i64, i64, const double *, i64, const double *, double *, i64, const double *, i64);
 i64 d2s_panels_f(i64, i64);
 i64 d2s_panels_d(i64, i64);
 void d2s_pack_f(int, i64, i64, const float *, i64, float *);

@@ -1,6 +1,7 @@
 """Products: kernels of ours; on Intel's processors PyTorch's own sgemm and dgemm for big ones.
 
-    aten.mm.default(%a, %b)      ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0)
+    aten.mm.default(%a, %b)            ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0, 0)
+    aten.addmm.default(%c, %a, %b)     ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, p2, 0)
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ def _side(low: Lowering, t: Tensor) -> tuple[Tensor, bool, Expr, bool]:
     return low.dense(t), False, t.dims[1], True
 
 
-def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None:
-    """``out = a @ b``, or ``out += a @ b``; ``out`` is dense."""
+Start = tuple[str, Expr]
+"""What sums begin with, as C: a pointer to rows, and how far apart those are; 0 for one row that all begin with."""
+ZERO: Start = ("0", 0)
+
+
+def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, start: Start = ZERO) -> None:
+    """``out = start + a @ b``; ``out`` is dense, and may be what it starts with."""
     w = low.w
     m, k = a.dims
     n = b.dims[1]
@@ -52,12 +58,12 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
 
     def call(turned: bool, data: str, step: Expr) -> str:
         return (f"gemm_{kind}({int(left_turned)}, {int(turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {data}, "
-                f"{step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
+                f"{step}, p{out.n}, {n}, {start[0]}, {start[1]});")  # fmt: skip
 
     panels = low.packed(b.origin or b, right_turned) if right is b and _is_whole(b) else None
     if panels is not None:
         w.line(f"gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {panels}, p{out.n}, "
-               f"{n}, {int(add)});")  # fmt: skip
+               f"{n}, {start[0]}, {start[1]});")  # fmt: skip
         if left_copy and left is not a:
             low.release(left)
         return
@@ -79,7 +85,7 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
             w.line(f"{uses} = {few} ? 3 : -1;")
         if not low.alone:
             w.line(f"if ({memory} && {uses} < 0) gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, "
-                   f"{left_step}, {panels}, p{out.n}, {n}, {int(add)}); else")  # fmt: skip
+                   f"{left_step}, {panels}, p{out.n}, {n}, {start[0]}, {start[1]}); else")  # fmt: skip
         w.line(f"if ({memory}) {call(False, panels, n)}")
         w.line(f"else {call(True, f'p{right.n}', right_step)}")
     for t, copied in ((left, left_copy), (right, right_copy)):
@@ -133,7 +139,7 @@ def mm(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
     fit(low, a.dims[1], b.dims[0])
     limit(low, *a.dims, *b.dims)
     out = low.fresh(a.dtype, (a.dims[0], b.dims[1]))
-    gemm(low, out, a, b, add=False)
+    gemm(low, out, a, b)
     return out
 
 
@@ -150,7 +156,8 @@ def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
             w.bail(f"{rows} < {size}")
         limit(low, *a.dims)
         kind = "f" if a.dtype is torch.float32 else "d"
-        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, p{out.n}, {a.dims[0]}, 0);")
+        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, p{out.n}, {a.dims[0]}, 0, "
+               "0);")  # fmt: skip
         return out
     with w.block(""):
         if columns == 1 or rows != 1:
@@ -224,7 +231,7 @@ def emit_matmul(low: Lowering, op: Operator) -> None:
 
 
 def emit_addmm(low: Lowering, op: Operator) -> None:
-    """``bias + a @ b``: the product is added to a copy of the bias; with factors, to what it is multiplied with."""
+    """``bias + a @ b``: sums begin with the bias; with factors, both are made and added."""
     bias, a, b = _operands(low, *op.args[:3])
     if _has_factors(op):
         low.give(op.outputs[0], _weighed(low, op, bias, mm(low, a, b)))
@@ -261,11 +268,22 @@ def _ahead(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Tens
     row_of = low.tensor(row)
     if bias is not None and (bias.rank != 1 or bias.dims != weight.dims[1:]) or row_of.dims[-1:] != weight.dims[:1]:
         return None
-    return chunks.product(low, op, row, weight, bias, _gemm)
+    return chunks.product(low, op, row, weight, bias, _onto)
 
 
-def _gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, add: bool) -> None:
-    gemm(low, out, a, b, add=add)
+def _onto(low: Lowering, out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> None:
+    """``out = bias + a @ b``; the bias is broadcast to the sizes of ``out``, or has them."""
+    if bias is None:
+        gemm(low, out, a, b)
+        return
+    whole = all(own != 1 or size == 1 for own, size in zip(reversed(bias.dims), reversed(out.dims)))
+    if whole and bias.rank in (1, 2) and bias.strides is None and bias.straight:
+        gemm(low, out, a, b, (f"p{bias.n}", out.dims[1] if bias.rank == 2 else 0))
+        return
+    nest = Nest(out.dims, (0, 1))
+    nest.store(low, out, nest.load(low, bias))
+    nest.write(low)
+    gemm(low, out, a, b, (f"p{out.n}", out.dims[1]))
 
 
 def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -278,10 +296,7 @@ def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
         if own != 1:
             fit(low, own, size)
     out = low.fresh(a.dtype, dims)
-    nest = Nest(dims, (0, 1))
-    nest.store(low, out, nest.load(low, bias))
-    nest.write(low)
-    gemm(low, out, a, b, add=True)
+    _onto(low, out, a, b, bias)
     return out
 
 
@@ -353,7 +368,7 @@ def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) ->
         for t, part, step in zip((a, b, out), parts, steps):
             offsets = [f"{index} * {one}" for index, one in zip(indices, step) if one != 0]
             w.line(f"p{part.n} = p{t.n}{''.join(' + ' + one for one in offsets)};")
-        gemm(low, parts[2], parts[0], parts[1], add=bias is not None)
+        gemm(low, parts[2], parts[0], parts[1], ZERO if bias is None else (f"p{parts[2].n}", parts[2].dims[1]))
     for one, before in zip((a, b), given):
         if one is not before:
             low.release(one)
