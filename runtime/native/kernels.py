@@ -36,6 +36,7 @@ typedef int64_t i64;
 #endif
 #define DEPTH 768 /* rows of a panel that are read at a time */
 #define ROOM (1 << 18) /* bytes of panels that are packed at a time: they stay in the second cache */
+#define FETCHED 256 /* how long rows may be that are fetched ahead: more at a time hold up others */
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
@@ -141,11 +142,15 @@ static void some_x(int t, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *
     a += p * (t ? la : 1);
     for (i64 i = 0, rows; i < m; i += rows, a += rows * (t ? 1 : la), c += rows * lc) {
         rows = next_tile(m - i);
+        i64 strips = (n + PANEL_x - 1) / PANEL_x;
         for (i64 j = 0; j < n; j += PANEL_x) {
             i64 some = n - j < PANEL_x ? n - j : PANEL_x, width = some <= L_x ? L_x : PANEL_x;
             tile_of_x tile = (width == L_x ? narrow_x : wide_x)[rows - 1];
             const NUM *first = from ? from + i * lf + j : 0;
             const NUM *panel = panels + j * high + p * width;
+            if (!t && rows < m - i && k <= FETCHED) /* each panel's turn fetches some of the next tile's rows */
+                for (i64 r = rows + j / PANEL_x; r < rows + MOST; r += strips)
+                    for (i64 q = 0; q < k; q += 64 / sizeof(NUM)) __builtin_prefetch(a + r * la + q, 0, 2);
             if (some == width) tile(t, k, a, la, panel, width, c + j, lc, first, lf);
             else rest_x(tile, width, t, rows, some, k, a, la, panel, c + j, lc, first, lf);
         }
@@ -169,15 +174,19 @@ void d2s_pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
 static void columns_x(int t, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
                       const NUM *from, i64 lf) {
     NUM panels[ROOM / sizeof(NUM)] __attribute__((aligned(64)));
-    if (!tb && m <= 2 * MOST) { /* to be read twice at most: as it lies */
-        i64 whole = n / PANEL_x * PANEL_x;
-        for (i64 j = 0; j < whole; j += PANEL_x) for (i64 i = 0, rows; i < m; i += rows) {
-            rows = next_tile(m - i);
-            wide_x[rows - 1](t, k, a + i * (t ? 1 : la), la, b + j, lb, c + i * lc + j, lc,
-                             from ? from + i * lf + j : 0, lf);
+    if (!tb && (m <= 2 * MOST || k <= 8)) { /* to be read twice at most, or short: as it lies */
+        i64 j = 0;
+        for (i64 width = PANEL_x; j + L_x <= n; j += width) {
+            if (j + width > n) width = L_x;
+            const tile_of_x *tiles = width == L_x ? narrow_x : wide_x;
+            for (i64 i = 0, rows; i < m; i += rows) {
+                rows = next_tile(m - i);
+                tiles[rows - 1](t, k, a + i * (t ? 1 : la), la, b + j, lb, c + i * lc + j, lc,
+                                from ? from + i * lf + j : 0, lf);
+            }
         }
-        b += whole; c += whole; n -= whole;
-        if (from) from += whole;
+        b += j; c += j; n -= j;
+        if (from) from += j;
     }
     i64 most = depth_of(k), wide = wide_enough_x(most);
     for (i64 j = 0; j < n; j += wide) for (i64 p = 0; p < k; p += most) {
@@ -220,7 +229,7 @@ static void part_x(int t, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, con
     if (!tb && few == 1) { row_x(t, n, k, a, la, b, lb, c, from); return; }
     if (few) { dots_x(m, n, k, a, la, b, lb, c, lc, from, lf); return; }
     i64 j = 0;
-    if (!tb && (m <= 4 || k <= 8)) { /* little to gain from high tiles: b is read once, or hardly at all */
+    if (!tb && m <= 4) { /* b is read once */
         for (; j + FLAT * L_x <= n; j += FLAT * L_x)
             for (i64 i = 0; i < m; i += 4)
                 flat_x[(m - i < 4 ? m - i : 4) - 1](t, k, a + i * (t ? 1 : la), la, b + j, lb, c + i * lc + j, lc,
