@@ -40,8 +40,8 @@ typedef int64_t i64;
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
-/* how many of the rows that are left make the next tile: few rows take as long as four */
-ALWAYS i64 next_tile(i64 left) { return left <= MOST ? left : left < MOST + 4 ? (left + 1) / 2 : MOST; }
+/* how many of the rows that are left make the next tile: the last two are of one height, as low tiles are slow */
+ALWAYS i64 next_tile(i64 left) { return left <= MOST ? left : left < 2 * MOST ? (left + 1) / 2 : MOST; }
 /* how many rows of a panel at a time: parts of nearly the same height */
 ALWAYS i64 depth_of(i64 k) { i64 parts = (k + DEPTH - 1) / DEPTH; return (k + parts - 1) / parts; }
 """
@@ -271,6 +271,7 @@ void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM
             const NUM *from, i64 lf) {
     if (m <= 0 || n <= 0) return;
     if (!k) { begin_x(m, n, c, lc, from, lf); return; }
+    if (tb && !ta && m <= 5 && n > 1 && m * n * k < ALONE) { dots_x(m, n, k, a, la, b, lb, c, lc, from, lf); return; }
     if (blas_x && m >= 64 && n >= 64 && k >= 64) {
         NUM one = 1, beta = from != 0; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc;
         if (from && from != c) begin_x(m, n, c, lc, from, lf);

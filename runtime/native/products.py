@@ -19,6 +19,8 @@ from runtime.native.values import Expr, Tensor, Unsupported, identity
 
 LARGEST = 1 << 17
 """Elements of the largest matrix of which a loop keeps a transposed copy."""
+WIDE, FIRST_CACHE = 16, 4096
+"""For products with vectors: how many rows such a matrix has at least, and how many elements at most."""
 
 
 def fit(low: Lowering, a: Expr, b: Expr) -> None:
@@ -68,7 +70,7 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, start: Start = ZERO) 
             low.release(left)
         return
     small = not (isinstance(n, int) and isinstance(k, int)) or n * k <= LARGEST
-    kept = _kept(low, b) if right_turned and m != 1 and small else None
+    kept = _kept(low, b.origin) if right_turned and m != 1 and small else None
     if kept is None:
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:
@@ -99,13 +101,13 @@ def _is_whole(t: Tensor) -> bool:
     return whole.rank == 2 and whole.strides is None and whole.straight and t.dims in (whole.dims, whole.dims[::-1])
 
 
-def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
+def _kept(low: Lowering, whole: Tensor | None) -> tuple[str, str] | None:
     """The memory for a copy of a matrix that no iteration changes, and what counts its uses; else None.
 
-    The copy is made in the third iteration: panels, or for a few rows the matrix transposed.
+    The copy is made in the third iteration: panels, for which the uses are below 0, or for a few rows the matrix
+    transposed.
     """
-    whole = t.origin
-    loop = None if whole is None or t.dtype not in FLOATS else low.unchanging(whole)
+    loop = None if whole is None or whole.dtype not in FLOATS else low.unchanging(whole)
     if whole is None or loop is None:
         return None
     key = (loop.start, whole.n)
@@ -115,6 +117,15 @@ def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
         low.w.declare("i64", f"u{name}")
         loop.kept.append(name)
     return name, f"u{name}"
+
+
+def _kept_for_vectors(low: Lowering, a: Tensor) -> tuple[str, str] | None:
+    """As ``_kept``, for a small matrix that a loop multiplies with vectors: whole vectors of results are quicker than a
+    sum for each of them."""
+    sizes = [size for size in a.dims if isinstance(size, int)]
+    if len(sizes) < 2 or sizes[0] < WIDE or sizes[0] * sizes[1] > FIRST_CACHE:
+        return None
+    return _kept(low, a.origin or a) if a.strides is None and a.straight and _is_whole(a) else None
 
 
 def _operands(low: Lowering, *operands: object) -> list[Tensor]:
@@ -156,8 +167,16 @@ def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
             w.bail(f"{rows} < {size}")
         limit(low, *a.dims)
         kind = "f" if a.dtype is torch.float32 else "d"
-        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, p{out.n}, {a.dims[0]}, 0, "
-               "0);")  # fmt: skip
+        ends = f"p{out.n}, {a.dims[0]}, 0, 0);"
+        kept = _kept_for_vectors(low, a)
+        if kept is not None:
+            memory, uses = kept
+            with w.block(f"if (!{memory} && {uses}++ >= 2)"):
+                w.line(f"if (!({memory} = d2s_new(c, {w.product(a.dims)} * {a.dtype.itemsize}))) goto bail;")
+                w.line(f"turn_{kind}({a.dims[0]}, {size}, p{a.n}, {rows}, ({a.ctype} *){memory}->data); {uses} = 3;")
+            w.line(f"if ({memory} && {uses} >= 0) gemm_{kind}(0, 0, 1, {a.dims[0]}, {size}, p{x.n}, {size}, "
+                   f"({a.ctype} *){memory}->data, {a.dims[0]}, {ends} else")  # fmt: skip
+        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, {ends}")
         return out
     with w.block(""):
         if columns == 1 or rows != 1:
