@@ -43,13 +43,18 @@ def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
     seen = {id(result) for result in results}
     tensors: list[torch.Tensor] = []
     for value in residuals:
+        versions = None
         if isinstance(value, torch.Tensor):
             tensors.append(value)
-            saved.plan.append(_SLOT)
+            value = _SLOT
+        elif type(value) is list and _numbers(value):
+            value = value.copy()
         else:
-            saved.plan.append(_keep(value, seen, tensors if saved.hooked else None))
-    saved.versions = [_versions(value) if type(value) is list and not _numbers(value) else None
-                      for value in saved.plan]  # fmt: skip
+            value = _keep(value, seen, tensors if saved.hooked else None)
+            if type(value) is list:
+                versions = _versions(value)
+        saved.plan.append(value)
+        saved.versions.append(versions)
     ctx.save_for_backward(*tensors)
     return saved
 

@@ -1,6 +1,8 @@
-"""Attention: scores, softmax and the weighted sum for some rows at a time, so that scores stay in the second cache.
+"""Attention: scores, softmax and the weighted sum for some rows at a time, so that scores stay in the first cache.
 
-    aten.scaled_dot_product_attention.default(%q, %k, %v)      ->      for each head, for 64 rows: q @ k.t(), exp, @ v
+    aten.scaled_dot_product_attention.default(%q, %k, %v)      ->      for each head, for 24 rows: q @ k.t(), exp, @ v
+
+Where there are more rows than that, keys and values are packed first.
 
 The result lies as PyTorch has it: as the query does where its kernel for attention runs, else row after row.
 """
@@ -20,7 +22,12 @@ from runtime.native.target import shared
 from runtime.native.values import Expr, Tensor, Unsupported
 from runtime.ops import aten
 
-_ROWS = 64
+_SCORES = 4096
+"""Scores at a time, so far as that is as many rows as products do well on."""
+_TILE = 12
+_MOST = 5 * _TILE
+_FEW = 24
+"""Rows up to which nothing is packed."""
 
 
 def emit(low: Lowering, op: Operator) -> None:
@@ -60,9 +67,11 @@ def emit(low: Lowering, op: Operator) -> None:
     low.allocate(out)
     threads = w.local("i64", "z")
     w.line(f"{threads} = d2s_threads();")
-    scores = low.fresh(q.dtype, (threads, _ROWS, columns))
-    work = w.product((*batch, rows, columns, depth))
     letter = "f" if q.dtype is torch.float32 else "d"
+    block = _block(low, columns)
+    scores = low.fresh(q.dtype, (threads, block, columns))
+    panels = [_panels(low, rows, letter, threads, q.dtype, *sizes) for sizes in ((columns, depth), (width, columns))]
+    work = w.product((*batch, rows, columns, depth))
     steps = [[0 if size == 1 else step for size, step in zip(one.dims[:2], low.strides(one))] + [low.strides(one)[2]]
              for one in (q, k, v, out)]  # fmt: skip
     indices = [w.local("i64", "y") for _ in range(2)]
@@ -75,15 +84,26 @@ def emit(low: Lowering, op: Operator) -> None:
         for name, one, step in zip("qkvo", (q, k, v, out), steps):
             place = " + ".join(f"{index} * {size}" for index, size in zip(indices, step))
             w.line(f"{'const ' if one is not out else ''}{q.ctype} *{name} = p{one.n} + {place};")
-        w.line(f"{q.ctype} *scores = p{scores.n} + omp_get_thread_num() * {_ROWS} * {columns};")
-        loops.enter_context(w.block(f"for (i64 at = 0; at < {rows}; at += {_ROWS})"))
-        w.line(f"i64 some = {rows} - at < {_ROWS} ? {rows} - at : {_ROWS};")
-        w.line(f"gemm_{letter}(0, 1, some, {columns}, {depth}, q + at * {steps[0][2]}, {steps[0][2]}, "
-               f"k, {steps[1][2]}, scores, {columns}, 0);")  # fmt: skip
+        w.line(f"{q.ctype} *scores = p{scores.n} + omp_get_thread_num() * {block} * {columns};")
+        many = f"if ({rows} > {_FEW})"
+        for name, (size, room) in zip("kv", panels):
+            w.line(f"{q.ctype} *{name}s = p{room.n} + omp_get_thread_num() * {size};")
+        w.line(f"{many} d2s_pack_{letter}(1, {columns}, {depth}, k, {steps[1][2]}, ks);")
+        w.line(f"{many} d2s_pack_{letter}(0, {width}, {columns}, v, {steps[2][2]}, vs);")
+        loops.enter_context(w.block(f"for (i64 at = 0; at < {rows}; at += {block})"))
+        w.line(f"i64 some = {rows} - at < {block} ? {rows} - at : {block};")
+        first, last = f"q + at * {steps[0][2]}, {steps[0][2]}", f"o + at * {steps[3][2]}, {steps[3][2]}, 0, 0"
+        made = f"scores, {columns}, 0, 0"
+        w.line(f"{many} gemm_packed_{letter}(0, some, {columns}, {depth}, {first}, ks, {made});")
+        w.line(f"else gemm_{letter}(0, 1, some, {columns}, {depth}, {first}, k, {steps[1][2]}, {made});")
         with w.block("for (i64 i = 0; i < some; i++)"):
-            _softmax(low, scores, columns, letter, scale, mask, indices, call["is_causal"], by_kernel)
-        w.line(f"gemm_{letter}(0, 0, some, {width}, {columns}, scores, {columns}, v, {steps[2][2]}, "
-               f"o + at * {steps[3][2]}, {steps[3][2]}, 0);")  # fmt: skip
+            _softmax(low, scores, columns, letter, scale, mask, indices, call["is_causal"], by_kernel,
+                     call["scale"] is None)
+        made = f"scores, {columns}"
+        w.line(f"{many} gemm_packed_{letter}(0, some, {width}, {columns}, {made}, vs, {last});")
+        w.line(f"else gemm_{letter}(0, 0, some, {width}, {columns}, {made}, v, {steps[2][2]}, {last});")
+    for _, room in panels:
+        low.release(room)
     low.release(scores)
     for one, before in zip(laid, given):
         if one is not before:
@@ -91,15 +111,38 @@ def emit(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], out)
 
 
+def _block(low: Lowering, columns: Expr) -> Expr:
+    """How many rows of scores are there at a time: whole tiles of a product, as many as stay in the first cache."""
+    if isinstance(columns, int):
+        return min(max(_SCORES // max(columns, 1) // _TILE * _TILE, _TILE), _MOST)
+    block = low.w.local("i64", "z")
+    low.w.line(f"{block} = {_SCORES} / ({columns} + !{columns}) / {_TILE} * {_TILE};")
+    low.w.line(f"{block} = {block} < {_TILE} ? {_TILE} : {block} > {_MOST} ? {_MOST} : {block};")
+    return block
+
+
+def _panels(low: Lowering, rows: Expr, letter: str, threads: str, dtype: torch.dtype, n: Expr, k: Expr
+            ) -> tuple[str, Tensor]:  # fmt: skip
+    """How long the panels of a matrix with n columns and k rows are, and memory for those of each thread."""
+    size = low.w.local("i64", "z")
+    low.w.line(f"{size} = {rows} > {_FEW} ? d2s_panels_{letter}({n}, {k}) : 0;")
+    return size, low.fresh(dtype, (threads, size))
+
+
 def _softmax(low: Lowering, scores: Tensor, columns: Expr, letter: str, scale: str, mask: Tensor | None,
-             indices: list[str], causal: bool, by_kernel: bool) -> None:  # fmt: skip
+             indices: list[str], causal: bool, by_kernel: bool, rising: bool) -> None:  # fmt: skip
     """One row of scores: scaled, masked, and their softmax; zeros where everything is masked, as in PyTorch. Its kernel
     takes what is no number as masked."""
     w, ctype = low.w, scores.ctype
     w.line(f"{ctype} *x = scores + i * {columns};")
     w.line(f"i64 n = {f'at + i + 1 < {columns} ? at + i + 1 : {columns}' if causal else columns};")
     w.line(f"{ctype} top = -INFINITY; double sum = 0;")
-    if mask is None:
+    element = "x[j]"
+    if mask is None and rising:  # the largest is the largest before it is multiplied, too
+        low.row.fold(low, "n", [("max", "top")], "top = x[j] > top ? x[j] : top;")
+        w.line(f"top *= {scale};")
+        element = f"x[j] * {scale}"
+    elif mask is None:
         low.row.fold(low, "n", [("max", "top")], f"x[j] *= {scale}; top = x[j] > top ? x[j] : top;")
     else:
         missing = 4 - mask.rank
@@ -107,14 +150,15 @@ def _softmax(low: Lowering, scores: Tensor, columns: Expr, letter: str, scale: s
         places = (*indices, "(at + i)")[missing:]
         place = " + ".join(f"{index} * {one}" for index, one in zip(places, step) if one != 0) or "0"
         w.line(f"const {mask.ctype} *mask = p{mask.n} + {place};")
-        element = f"mask[j * {step[-1]}]"
+        chosen = f"mask[j * {step[-1]}]"
         made = f"x[j] * {scale}"
-        made = f"{element} ? {made} : -INFINITY" if mask.dtype is torch.bool else f"{made} + {element}"
+        made = f"{chosen} ? {made} : -INFINITY" if mask.dtype is torch.bool else f"{made} + {chosen}"
         low.row.fold(low, "n", [("max", "top")], f"x[j] = {made}; top = x[j] > top ? x[j] : top;")
     with w.block("if (top == -INFINITY)"):
         low.row.map(low, columns, "x[j] = 0;" if by_kernel else "x[j] = x[j] == x[j] ? 0 : x[j];")
     with w.block("else"):
-        low.row.fold(low, "n", [("+", "sum")], f"const {ctype} e = m_exp_{letter}(x[j] - top); x[j] = e; sum += e;")
+        power = f"const {ctype} e = m_exp_{letter}({element} - top);"
+        low.row.fold(low, "n", [("+", "sum")], f"{power} x[j] = e; sum += e;")
         w.line(f"const {ctype} part = ({ctype})(1 / sum);")
         low.row.map(low, "n", "x[j] *= part;")
         if causal:

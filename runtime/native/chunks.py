@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from runtime.ir import Block, Operand, Operator, Variable
 from runtime.native.lowering import Loop, Lowering, Rows
-from runtime.native.nest import Nest
 from runtime.native.values import Expr, Tensor
 from runtime.ops import scan
 from runtime.ops.escaping import escapes
@@ -29,7 +28,8 @@ ROWS = 64
 ROOM = 1 << 18
 """Bytes of their results: C's own memory, never PyTorch's."""
 
-Gemm = Callable[[Lowering, Tensor, Tensor, Tensor, bool], None]
+Gemm = Callable[[Lowering, Tensor, Tensor, Tensor, Tensor | None], None]
+"""What writes ``out = bias + a @ b``, given the two and the bias."""
 
 
 def rows_of_while(op: Operator) -> dict[Variable, Rows]:
@@ -111,11 +111,7 @@ def product(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Ten
         given, result = low.blank(one.dtype, (m, width)), low.blank(one.dtype, (m, columns))
         w.line(f"p{given.n} = p{x.n} + {first} * {w.product((count, width))};")
         w.line(f"p{result.n} = ({result.ctype} *){memory}->data;")
-        if bias is not None:
-            nest = Nest(result.dims, (0, 1))
-            nest.store(low, result, nest.load(low, bias))
-            nest.write(low)
-        gemm(low, result, given, weight, bias is not None)
+        gemm(low, result, given, weight, bias)
     w.line(f"b{made.n} = {memory}; {memory}->rc++; o{made.n} = ++objects;")
     w.line(f"p{made.n} = ({made.ctype} *){memory}->data + ({at} - {first}) * {size};")
     return made

@@ -229,18 +229,17 @@ def _accumulate_product(low: Lowering, op: Operator) -> None:
             w.line(f"b{made.n} = b{total.n}; b{made.n}->rc++; p{made.n} = p{total.n}; o{made.n} = ++objects;")
         with w.block(f"else if (b{total.n})"):
             low.allocate(made)
-            low.copy(made, _sure(total))
         with w.block(f"if (b{total.n})"):
             for own, other in zip(total.dims, made.dims):
                 if own != other:
                     w.bail(f"{own} != {other}")
-            gemm(low, made, a, b, add=True)
+            gemm(low, made, a, b, (f"p{total.n}", made.dims[1]))
         header = "else"
     else:
         header = "if (1)"
     with w.block(header):
         low.allocate(made)
-        gemm(low, made, a, b, add=False)
+        gemm(low, made, a, b)
     low.give(op.outputs[0], made)
 
 

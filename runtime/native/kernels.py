@@ -1,9 +1,11 @@
 """The C file that all libraries share: matrix products, and PyTorch's vector functions under the compiler's names.
 
-A product goes over its columns in panels of two vectors. A panel's rows are copied side by side (packed), 512 at a
-time, unless they lie in rows anyway and are read once or twice; tiles of up to 12 rows of a are multiplied with it.
-Each element is summed in the order of k whatever was packed, so panels and tiles never change a result's bits. A few
-rows times a matrix that is turned are dot products, which read the matrix once, as it lies.
+A product is cut into tiles of up to 12 rows and two vectors of columns, whose sums stay in registers from the first to
+the last of k. Panels of two vectors of columns are copied side by side (packed), as many as the second cache takes,
+unless they lie in rows anyway and are read once or twice; then each tile of rows goes over all of them. Sums begin with
+nothing, or with a matrix or a row (a bias), so that neither needs a pass of its own. Each element is summed in the
+order of k whatever was packed, so panels and tiles never change a result's bits. A few rows times a matrix that is
+turned are dot products, which read the matrix once, as it lies.
 
 Threads are those of PyTorch's OpenMP, as many as ``torch.get_num_threads()`` says: the compiler turns ``omp parallel``
 of the generated text into calls of ``GOMP_parallel``, which stands here and hands them on. What one thread computes
@@ -32,10 +34,16 @@ typedef int64_t i64;
 #ifndef ALONE
 #define ALONE (1 << 20) /* multiplications up to which one thread is quicker */
 #endif
-#define DEPTH 512 /* rows of a panel: it stays in the second cache */
+#define DEPTH 768 /* rows of a panel that are read at a time */
+#define ROOM (1 << 18) /* bytes of panels that are packed at a time: they stay in the second cache */
+#define FETCHED 256 /* how long rows may be that are fetched ahead: more at a time hold up others */
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
+/* how many of the rows that are left make the next tile: the last two are of one height, as low tiles are slow */
+ALWAYS i64 next_tile(i64 left) { return left <= MOST ? left : left < 2 * MOST ? (left + 1) / 2 : MOST; }
+/* how many rows of a panel at a time: parts of nearly the same height */
+ALWAYS i64 depth_of(i64 k) { i64 parts = (k + DEPTH - 1) / DEPTH; return (k + parts - 1) / parts; }
 """
 
 _PRODUCTS = r"""
@@ -49,43 +57,47 @@ ALWAYS NUM sum_x(v_x v) {
     UNROLL for (int l = 0; l < L_x / 4; l++) s += q[l]; /* one for doubles in 32 bytes */
     return s;
 }
-/* R rows of c, W vectors wide: each element is summed in the order of k, whatever R, W and the panels are */
-ALWAYS void tile_x(const int R, const int W, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb,
-                   NUM *c, i64 lc, int add) {
+/* R rows of c, W vectors wide: each element is summed in the order of k, whatever R, W and the panels are. Sums begin
+with rows of from, lf apart (0: one row for all), or with nothing; t: a is turned */
+ALWAYS void tile_x(const int R, const int W, const int t, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb,
+                   NUM *c, i64 lc, const NUM *from, i64 lf) {
     v_x acc[MOST][4];
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++)
-        acc[r][w] = add ? *(v_x *)(c + r * lc + w * L_x) : (v_x){0};
-    for (i64 p = 0; p < k; p++) {
-        v_x x[4];
-        UNROLL for (int w = 0; w < W; w++) x[w] = *(const v_x *)(b + p * lb + w * L_x);
-        UNROLL for (int r = 0; r < R; r++) {
-            NUM y = a[r * ra + p * ca];
-            UNROLL for (int w = 0; w < W; w++) acc[r][w] += x[w] * y;
+    if (from) UNROLL for (int r = 0; r < R; r++, from += lf) {
+        UNROLL for (int w = 0; w < W; w++) acc[r][w] = *(const v_x *)(from + w * L_x);
+    } else UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++) acc[r][w] = (v_x){0};
+#define STEP(Y) { \
+        v_x x[4]; \
+        UNROLL for (int w = 0; w < W; w++) x[w] = *(const v_x *)(b + w * L_x); \
+        UNROLL for (int r = 0; r < R; r++) { \
+            NUM y = Y; \
+            UNROLL for (int w = 0; w < W; w++) acc[r][w] += x[w] * y; \
+        } \
+    }
+    if (t) for (; k > 0; k--, b += lb, a += la) STEP(a[r])
+    else {
+        const NUM *row[(MOST + 2) / 3]; /* each third: the others are addressed from it, so registers suffice */
+        UNROLL for (int g = 0; g < (R + 2) / 3; g++) { row[g] = a + 3 * g * la; __asm__("" : "+r"(row[g])); }
+        for (; k > 0; k--, b += lb) {
+            STEP(row[r / 3][r % 3 * la])
+            UNROLL for (int g = 0; g < (R + 2) / 3; g++) row[g]++;
         }
     }
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++)
-        *(v_x *)(c + r * lc + w * L_x) = acc[r][w];
+#undef STEP
+    UNROLL for (int r = 0; r < R; r++, c += lc) UNROLL for (int w = 0; w < W; w++) *(v_x *)(c + w * L_x) = acc[r][w];
 }
-#define TILE(R, W) static __attribute__((noinline)) void tile_##R##_##W##_x(i64 k, const NUM *a, i64 ra, i64 ca, \
-    const NUM *b, i64 lb, NUM *c, i64 lc, int add) { tile_x(R, W, k, a, ra, ca, b, lb, c, lc, add); }
+#define TILE(R, W) static __attribute__((noinline)) void tile_##R##_##W##_x(int t, i64 k, const NUM *a, i64 la, \
+    const NUM *b, i64 lb, NUM *c, i64 lc, const NUM *from, i64 lf) { \
+    tile_x(R, W, t, k, a, la, b, lb, c, lc, from, lf); }
 TILES
 #undef TILE
-#define TILE(R) static __attribute__((noinline)) void tile_##R##_f_x(i64 k, const NUM *a, i64 ra, i64 ca, \
-    const NUM *b, i64 lb, NUM *c, i64 lc, int add) { tile_x(R, FLAT, k, a, ra, ca, b, lb, c, lc, add); }
+#define TILE(R) static __attribute__((noinline)) void tile_##R##_f_x(int t, i64 k, const NUM *a, i64 la, \
+    const NUM *b, i64 lb, NUM *c, i64 lc, const NUM *from, i64 lf) { \
+    tile_x(R, FLAT, t, k, a, la, b, lb, c, lc, from, lf); }
 TILE(1) TILE(2) TILE(3) TILE(4)
 #undef TILE
-typedef void (*tile_of_x)(i64, const NUM *, i64, i64, const NUM *, i64, NUM *, i64, int);
+typedef void (*tile_of_x)(int, i64, const NUM *, i64, const NUM *, i64, NUM *, i64, const NUM *, i64);
 static const tile_of_x wide_x[] = {WIDE}, narrow_x[] = {NARROW};
 static const tile_of_x flat_x[] = {tile_1_f_x, tile_2_f_x, tile_3_f_x, tile_4_f_x};
-/* all rows of one or two vectors of columns, in tiles of nearly the same height */
-static void strip_x(const tile_of_x *tiles, i64 m, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb,
-                    NUM *c, i64 lc, int add) {
-    i64 parts = (m + MOST - 1) / MOST, each = (m + parts - 1) / parts;
-    for (i64 i = 0, rows; i < m; i += rows) {
-        rows = m - i < each ? m - i : each;
-        tiles[rows - 1](k, a + i * ra, ra, ca, b, lb, c + i * lc, lc, add);
-    }
-}
 /* b, which is turned, as rows: to[p * n + j] = b[j * lb + p] */
 void turn_x(i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
     for (i64 j = 0; j < n; j += 16) for (i64 p = 0; p < k; p += 16) {
@@ -104,130 +116,175 @@ static void pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
         }
         return;
     }
-    for (; j + SQUARE <= n; j += SQUARE) {
-        i64 p = 0;
-        for (; p + SQUARE <= k; p += SQUARE) square_x(b + j * lb + p, lb, to + p * width + j, width);
-        for (; p < k; p++) for (i64 q = j; q < j + SQUARE; q++) to[p * width + q] = b[q * lb + p];
+#define BLOCKS(SIDE, TURN) for (; j + SIDE <= n; j += SIDE) { \
+        i64 p = 0; \
+        for (; p + SIDE <= k; p += SIDE) TURN(b + j * lb + p, lb, to + p * width + j, width); \
+        for (; p < k; p++) for (i64 q = j; q < j + SIDE; q++) to[p * width + q] = b[q * lb + p]; \
     }
+    BLOCKS(BIG_x, big_x)
+    BLOCKS(SQUARE, square_x)
+#undef BLOCKS
     for (; j < n; j++) for (i64 p = 0; p < k; p++) to[p * width + j] = b[j * lb + p];
     for (; j < width; j++) for (i64 p = 0; p < k; p++) to[p * width + j] = 0;
 }
 /* columns that do not fill their vectors: sums are held beside c */
-static void rest_x(const tile_of_x *tiles, i64 width, i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca,
-                   const NUM *panel, NUM *c, i64 lc, int add) {
+static void rest_x(tile_of_x tile, i64 width, int t, i64 rows, i64 n, i64 k, const NUM *a, i64 la, const NUM *panel,
+                   NUM *c, i64 lc, const NUM *from, i64 lf) {
     NUM out[MOST * PANEL_x] __attribute__((aligned(64)));
-    i64 parts = (m + MOST - 1) / MOST, each = (m + parts - 1) / parts;
-    for (i64 i = 0, rows; i < m; i += rows) {
-        rows = m - i < each ? m - i : each;
-        for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < width; q++)
-            out[r * width + q] = add && q < n ? c[(i + r) * lc + q] : 0;
-        tiles[rows - 1](k, a + i * ra, ra, ca, panel, width, out, width, 1);
-        for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < n; q++) c[(i + r) * lc + q] = out[r * width + q];
+    for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < width; q++)
+        out[r * width + q] = from && q < n ? from[r * lf + q] : 0;
+    tile(t, k, a, la, panel, width, out, width, out, width);
+    for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < n; q++) c[r * lc + q] = out[r * width + q];
+}
+/* a times k rows, from row p on, of panels that lie one behind the other, high rows each */
+static void some_x(int t, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *panels, i64 high, i64 p, NUM *c,
+                   i64 lc, const NUM *from, i64 lf) {
+    a += p * (t ? la : 1);
+    for (i64 i = 0, rows; i < m; i += rows, a += rows * (t ? 1 : la), c += rows * lc) {
+        rows = next_tile(m - i);
+        i64 strips = (n + PANEL_x - 1) / PANEL_x;
+        for (i64 j = 0; j < n; j += PANEL_x) {
+            i64 some = n - j < PANEL_x ? n - j : PANEL_x, width = some <= L_x ? L_x : PANEL_x;
+            tile_of_x tile = (width == L_x ? narrow_x : wide_x)[rows - 1];
+            const NUM *first = from ? from + i * lf + j : 0;
+            const NUM *panel = panels + j * high + p * width;
+            if (!t && rows < m - i && k <= FETCHED) /* each panel's turn fetches some of the next tile's rows */
+                for (i64 r = rows + j / PANEL_x; r < rows + MOST; r += strips)
+                    for (i64 q = 0; q < k; q += 64 / sizeof(NUM)) __builtin_prefetch(a + r * la + q, 0, 2);
+            if (some == width) tile(t, k, a, la, panel, width, c + j, lc, first, lf);
+            else rest_x(tile, width, t, rows, some, k, a, la, panel, c + j, lc, first, lf);
+        }
     }
 }
-/* a times up to two vectors of columns of b */
-static void columns_x(int tb, i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *b, i64 lb, NUM *c, i64 lc,
-                      int add) {
-    NUM panel[DEPTH * PANEL_x] __attribute__((aligned(64)));
-    const tile_of_x *tiles = n <= L_x ? narrow_x : wide_x;
-    i64 width = n <= L_x ? L_x : PANEL_x;
-    if (!tb && n == width && m <= 2 * MOST) { strip_x(tiles, m, k, a, ra, ca, b, lb, c, lc, add); return; }
-    for (i64 p = 0; p < k; p += DEPTH, add = 1) {
-        i64 depth = k - p < DEPTH ? k - p : DEPTH;
-        pack_x(tb, n, depth, tb ? b + p : b + p * lb, lb, panel);
-        if (n == width) strip_x(tiles, m, depth, a + p * ca, ra, ca, panel, width, c, lc, add);
-        else rest_x(tiles, width, m, n, depth, a + p * ca, ra, ca, panel, c, lc, add);
-    }
-}
-ALWAYS void dot_x(const int C, i64 k, const NUM *a, const NUM *b, i64 lb, NUM *c, int add) {
-    v_x acc[4]; NUM last[4]; i64 p = 0;
-    UNROLL for (int q = 0; q < C; q++) acc[q] = (v_x){0}, last[q] = 0;
-    for (; p + L_x <= k; p += L_x) UNROLL for (int q = 0; q < C; q++)
-        acc[q] += *(const v_x *)(a + p) * *(const v_x *)(b + q * lb + p);
-    for (; p < k; p++) UNROLL for (int q = 0; q < C; q++) last[q] += a[p] * b[q * lb + p];
-    UNROLL for (int q = 0; q < C; q++) { NUM s = sum_x(acc[q]) + last[q]; c[q] = add ? c[q] + s : s; }
-}
-static void dots_x(i64 m, i64 n, i64 k, const NUM *a, i64 ra, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
-    for (i64 i = 0; i < m; i++) {
-        i64 j = 0;
-        for (; j + 4 <= n; j += 4) dot_x(4, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add);
-        for (; j < n; j++) dot_x(1, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add);
-    }
-}
-/* one row times b, which lies in rows */
-static void row_x(i64 n, i64 k, const NUM *a, i64 ca, const NUM *b, i64 lb, NUM *c, int add) {
-    i64 j = 0;
-    for (; j + 4 * L_x <= n; j += 4 * L_x) tile_1_4_x(k, a, 0, ca, b + j, lb, c + j, 0, add);
-    for (; j + L_x <= n; j += L_x) tile_1_1_x(k, a, 0, ca, b + j, lb, c + j, 0, add);
-    if (j < n) columns_x(0, 1, n - j, k, a, 0, ca, b + j, lb, c + j, 0, add);
-}
-typedef void (*blas_of_x)(const char *, const char *, const int *, const int *, const int *, const NUM *, const NUM *,
-    const int *, const NUM *, const int *, const NUM *, NUM *, const int *);
-static blas_of_x blas_x;
-/* the same with a matrix that was packed as a whole, panel behind panel */
-static void packed_x(i64 m, i64 n, i64 k, const NUM *a, i64 ra, i64 ca, const NUM *panels, NUM *c, i64 lc, int add) {
-    for (i64 j = 0; j < n; j += PANEL_x) {
-        i64 some = n - j < PANEL_x ? n - j : PANEL_x, width = some <= L_x ? L_x : PANEL_x;
-        const tile_of_x *tiles = some <= L_x ? narrow_x : wide_x;
-        if (some == width) strip_x(tiles, m, k, a, ra, ca, panels + j * k, width, c + j, lc, add);
-        else rest_x(tiles, width, m, some, k, a, ra, ca, panels + j * k, c + j, lc, add);
-    }
+/* how many columns at a time: their panels stay in the second cache */
+ALWAYS i64 wide_enough_x(i64 depth) { return ROOM / sizeof(NUM) / depth / PANEL_x * PANEL_x; }
+static void packed_x(int t, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *panels, NUM *c, i64 lc,
+                     const NUM *from, i64 lf) {
+    i64 most = depth_of(k), wide = wide_enough_x(most);
+    for (i64 j = 0; j < n; j += wide) for (i64 p = 0; p < k; p += most)
+        some_x(t, m, n - j < wide ? n - j : wide, k - p < most ? k - p : most, a, la, panels + j * k, k, p, c + j, lc,
+               p ? c + j : from ? from + j : 0, p ? lc : lf);
 }
 i64 d2s_panels_x(i64 n, i64 k) { return (n + L_x - 1) / L_x * L_x * k; }
 void d2s_pack_x(int tb, i64 n, i64 k, const NUM *b, i64 lb, NUM *to) {
     for (i64 j = 0; j < n; j += PANEL_x)
         pack_x(tb, n - j < PANEL_x ? n - j : PANEL_x, k, tb ? b + j * lb : b + j, lb, to + j * k);
 }
-static void part_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
-                   int add, int few) {
-    i64 ra = ta ? 1 : la, ca = ta ? la : 1;
-    i64 begin = 0;
-    if (!tb && !few && (m <= 4 || k <= 8)) { /* little to gain from high tiles: b is read once, or hardly at all */
-        for (; begin + FLAT * L_x <= n; begin += FLAT * L_x)
-            for (i64 i = 0; i < m; i += 4)
-                flat_x[(m - i < 4 ? m - i : 4) - 1](k, a + i * ra, ra, ca, b + begin, lb, c + i * lc + begin, lc, add);
+/* a times some columns of b */
+static void columns_x(int t, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
+                      const NUM *from, i64 lf) {
+    NUM panels[ROOM / sizeof(NUM)] __attribute__((aligned(64)));
+    if (!tb && (m <= 2 * MOST || k <= 8)) { /* to be read twice at most, or short: as it lies */
+        i64 j = 0;
+        for (i64 width = PANEL_x; j + L_x <= n; j += width) {
+            if (j + width > n) width = L_x;
+            const tile_of_x *tiles = width == L_x ? narrow_x : wide_x;
+            for (i64 i = 0, rows; i < m; i += rows) {
+                rows = next_tile(m - i);
+                tiles[rows - 1](t, k, a + i * (t ? 1 : la), la, b + j, lb, c + i * lc + j, lc,
+                                from ? from + i * lf + j : 0, lf);
+            }
+        }
+        b += j; c += j; n -= j;
+        if (from) from += j;
     }
-    if (few < 0) { packed_x(m, n, k, a, ra, ca, b, c, lc, add); return; }
-    if (!tb && few == 1) { row_x(n, k, a, ca, b, lb, c, add); return; }
-    if (few) { dots_x(m, n, k, a, ra, b, lb, c, lc, add); return; }
-    for (i64 j = begin; j < n; j += PANEL_x)
-        columns_x(tb, m, n - j < PANEL_x ? n - j : PANEL_x, k, a, ra, ca, tb ? b + j * lb : b + j, lb, c + j, lc, add);
+    i64 most = depth_of(k), wide = wide_enough_x(most);
+    for (i64 j = 0; j < n; j += wide) for (i64 p = 0; p < k; p += most) {
+        i64 some = n - j < wide ? n - j : wide, depth = k - p < most ? k - p : most;
+        const NUM *first = p ? c + j : from ? from + j : 0;
+        d2s_pack_x(tb, some, depth, tb ? b + j * lb + p : b + p * lb + j, lb, panels);
+        some_x(t, m, some, depth, a + p * (t ? la : 1), la, panels, depth, 0, c + j, lc, first, p ? lc : lf);
+    }
 }
-typedef struct { int ta, tb, add, few; i64 m, n, k, la, lb, lc, step; const NUM *a, *b; NUM *c; } product_x;
+ALWAYS void dot_x(const int C, i64 k, const NUM *a, const NUM *b, i64 lb, NUM *c, const NUM *from) {
+    v_x acc[4]; NUM last[4]; i64 p = 0;
+    UNROLL for (int q = 0; q < C; q++) acc[q] = (v_x){0}, last[q] = 0;
+    for (; p + L_x <= k; p += L_x) UNROLL for (int q = 0; q < C; q++)
+        acc[q] += *(const v_x *)(a + p) * *(const v_x *)(b + q * lb + p);
+    for (; p < k; p++) UNROLL for (int q = 0; q < C; q++) last[q] += a[p] * b[q * lb + p];
+    UNROLL for (int q = 0; q < C; q++) { NUM s = sum_x(acc[q]) + last[q]; c[q] = from ? from[q] + s : s; }
+}
+static void dots_x(i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc, const NUM *from,
+                   i64 lf) {
+    for (i64 i = 0; i < m; i++) {
+        const NUM *first = from ? from + i * lf : 0;
+        i64 j = 0;
+        for (; j + 4 <= n; j += 4) dot_x(4, k, a + i * la, b + j * lb, lb, c + i * lc + j, first ? first + j : 0);
+        for (; j < n; j++) dot_x(1, k, a + i * la, b + j * lb, lb, c + i * lc + j, first ? first + j : 0);
+    }
+}
+/* one row times b, which lies in rows */
+static void row_x(int t, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, const NUM *from) {
+    i64 j = 0;
+    for (; j + 4 * L_x <= n; j += 4 * L_x) tile_1_4_x(t, k, a, la, b + j, lb, c + j, 0, from ? from + j : 0, 0);
+    for (; j + L_x <= n; j += L_x) tile_1_1_x(t, k, a, la, b + j, lb, c + j, 0, from ? from + j : 0, 0);
+    if (j < n) columns_x(t, 0, 1, n - j, k, a, la, b + j, lb, c + j, 0, from ? from + j : 0, 0);
+}
+typedef void (*blas_of_x)(const char *, const char *, const int *, const int *, const int *, const NUM *, const NUM *,
+    const int *, const NUM *, const int *, const NUM *, NUM *, const int *);
+static blas_of_x blas_x;
+static void part_x(int t, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
+                   const NUM *from, i64 lf, int few) {
+    if (few < 0) { packed_x(t, m, n, k, a, la, b, c, lc, from, lf); return; }
+    if (!tb && few == 1) { row_x(t, n, k, a, la, b, lb, c, from); return; }
+    if (few) { dots_x(m, n, k, a, la, b, lb, c, lc, from, lf); return; }
+    i64 j = 0;
+    if (!tb && m <= 4) { /* b is read once */
+        for (; j + FLAT * L_x <= n; j += FLAT * L_x)
+            for (i64 i = 0; i < m; i += 4)
+                flat_x[(m - i < 4 ? m - i : 4) - 1](t, k, a + i * (t ? 1 : la), la, b + j, lb, c + i * lc + j, lc,
+                                                    from ? from + i * lf + j : 0, lf);
+    }
+    if (j < n) columns_x(t, tb, m, n - j, k, a, la, tb ? b + j * lb : b + j, lb, c + j, lc, from ? from + j : 0, lf);
+}
+typedef struct { int t, tb, few; i64 m, n, k, la, lb, lc, lf, step; const NUM *a, *b, *from; NUM *c; } product_x;
 /* this thread's columns, or rows where there are more of them */
 static void shared_x(void *all) {
     product_x *p = all;
     int rows = p->m > p->n && p->few <= 0;
     i64 size = rows ? p->m : p->n, steps = (size + p->step - 1) / p->step, team_ = omp_get_num_threads();
-    i64 from = steps * place / team_ * p->step, to = steps * (place + 1) / team_ * p->step;
+    i64 at = steps * place / team_ * p->step, to = steps * (place + 1) / team_ * p->step;
     if (to > size) to = size;
-    if (from >= to) return;
-    if (rows) part_x(p->ta, p->tb, to - from, p->n, p->k, p->a + from * (p->ta ? 1 : p->la), p->la, p->b, p->lb,
-                     p->c + from * p->lc, p->lc, p->add, p->few);
-    else part_x(p->ta, p->tb, p->m, to - from, p->k, p->a, p->la,
-                p->b + from * (p->few < 0 ? p->k : p->tb ? p->lb : 1), p->lb, p->c + from, p->lc, p->add, p->few);
+    if (at >= to) return;
+    const NUM *from = p->from ? p->from + at * (rows ? p->lf : 1) : 0;
+    if (rows) part_x(p->t, p->tb, to - at, p->n, p->k, p->a + at * (p->t ? 1 : p->la), p->la, p->b, p->lb,
+                     p->c + at * p->lc, p->lc, from, p->lf, p->few);
+    else part_x(p->t, p->tb, p->m, to - at, p->k, p->a, p->la,
+                p->b + at * (p->few < 0 ? p->k : p->tb ? p->lb : 1), p->lb, p->c + at, p->lc, from, p->lf, p->few);
 }
-void gemm_packed_x(int ta, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *panels, NUM *c, i64 lc, int add) {
+static void run_x(product_x *p) {
+    if (p->m * p->n * p->k >= ALONE && d2s_threads() > 1) GOMP_parallel(shared_x, p, 0, 0);
+    else part_x(p->t, p->tb, p->m, p->n, p->k, p->a, p->la, p->b, p->lb, p->c, p->lc, p->from, p->lf, p->few);
+}
+/* c is what is there before anything is added to it */
+static void begin_x(i64 m, i64 n, NUM *c, i64 lc, const NUM *from, i64 lf) {
+    for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = from ? from[i * lf + j] : 0;
+}
+void gemm_packed_x(int ta, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *panels, NUM *c, i64 lc,
+                   const NUM *from, i64 lf) {
     if (m <= 0) return;
-    product_x p = {ta, 0, add, -1, m, n, k, la, 0, lc, m > n ? MOST : PANEL_x, a, panels, c};
-    if (m * n * k >= ALONE && d2s_threads() > 1) GOMP_parallel(shared_x, &p, 0, 0);
-    else part_x(ta, 0, m, n, k, a, la, panels, 0, c, lc, add, -1);
+    if (!k) { begin_x(m, n, c, lc, from, lf); return; }
+    product_x p = {ta, 0, -1, m, n, k, la, 0, lc, lf, m > n ? MOST : PANEL_x, a, panels, from, c};
+    run_x(&p);
 }
-void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc, int add) {
+void gemm_x(int ta, int tb, i64 m, i64 n, i64 k, const NUM *a, i64 la, const NUM *b, i64 lb, NUM *c, i64 lc,
+            const NUM *from, i64 lf) {
     if (m <= 0 || n <= 0) return;
-    if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; }
+    if (!k) { begin_x(m, n, c, lc, from, lf); return; }
+    if (tb && !ta && m <= 5 && n > 1 && m * n * k < ALONE) { dots_x(m, n, k, a, la, b, lb, c, lc, from, lf); return; }
     if (blas_x && m >= 64 && n >= 64 && k >= 64) {
-        NUM one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc;
+        NUM one = 1, beta = from != 0; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc;
+        if (from && from != c) begin_x(m, n, c, lc, from, lf);
         blas_x(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic);
         return;
     }
-    product_x p = {ta, tb, add, 0, m, n, k, la, lb, lc, PANEL_x, a, b, c};
-    if (n == 1 && lc == 1 && (tb || lb == 1)) /* a vector: the other way round */
-        p = (product_x){0, !ta, add, 1, 1, m, k, 0, la, m, PANEL_x, b, a, c};
-    else if (tb ? !ta && m <= 5 : m == 1) p.few = m;
+    product_x p = {ta, tb, 0, m, n, k, la, lb, lc, lf, PANEL_x, a, b, from, c};
+    if (n == 1 && lc == 1 && (tb || lb == 1)) { /* a vector: the other way round */
+        if (from && lf != 1) { begin_x(m, 1, c, 1, from, lf); from = c; }
+        p = (product_x){0, !ta, 1, 1, m, k, 0, la, m, m, PANEL_x, b, a, from, c};
+    } else if (tb ? !ta && m <= 5 : m == 1) p.few = m;
     else if (m > n) p.step = MOST;
-    if (m * n * k >= ALONE && d2s_threads() > 1) GOMP_parallel(shared_x, &p, 0, 0);
-    else part_x(p.ta, p.tb, p.m, p.n, p.k, p.a, p.la, p.b, p.lb, p.c, p.lc, p.add, p.few);
+    run_x(&p);
 }
 """
 _THREADS = r"""
@@ -291,6 +348,32 @@ ALWAYS void square_d(const double *b, i64 lb, double *to, i64 width) {
     for (i64 i = 0; i < 4; i++) for (i64 j = 0; j < 4; j++) to[j * width + i] = b[i * lb + j];
 }
 #endif
+#ifdef __AVX512F__
+enum { BIG_f = 16, BIG_d = 4 };
+ALWAYS void big_f(const float *b, i64 lb, float *to, i64 width) {
+    __m512 r[16], s[16];
+    UNROLL for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_ps(b + i * lb);
+    UNROLL for (int i = 0; i < 16; i += 2)
+        s[i] = _mm512_unpacklo_ps(r[i], r[i + 1]), s[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    UNROLL for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_shuffle_ps(s[i], s[i + 2], 0x44), r[i + 1] = _mm512_shuffle_ps(s[i], s[i + 2], 0xee);
+        r[i + 2] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0x44), r[i + 3] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0xee);
+    }
+    UNROLL for (int i = 0; i < 4; i++) { /* r[i + 4 * g]: columns i, i + 4, ... of rows 4 * g and the next three */
+        __m512 low = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x44), high = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xee);
+        __m512 more = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x44);
+        __m512 last = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xee);
+        _mm512_storeu_ps(to + i * width, _mm512_shuffle_f32x4(low, more, 0x88));
+        _mm512_storeu_ps(to + (i + 4) * width, _mm512_shuffle_f32x4(low, more, 0xdd));
+        _mm512_storeu_ps(to + (i + 8) * width, _mm512_shuffle_f32x4(high, last, 0x88));
+        _mm512_storeu_ps(to + (i + 12) * width, _mm512_shuffle_f32x4(high, last, 0xdd));
+    }
+}
+#else
+enum { BIG_f = 8, BIG_d = 4 };
+#define big_f square_f
+#endif
+#define big_d square_d
 """
 
 

@@ -1,10 +1,11 @@
 """What every generated C file begins with: memory that is counted, lists, and Python's arithmetic.
 
 A ``buf`` is memory with a count of those who refer to it; ``src`` says whose it is: -1 ours, else the number of the
-region's input or of the tensor that a callback gave. Of inputs that the region may let go (``cls`` 63) and of what a
-callback gave (62) Python hears when they are dead. Small memory is cut from chunks, the last of which the next call
+region's input or of the tensor that a callback gave. Of big inputs that the region may let go (``cls`` 63), and of what
+a callback gave (62), Python hears when they are dead. Small memory is cut from chunks, the last of which the next call
 gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied, and goes back before more is
-asked for. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it ends.
+asked for. The rows of small lists that leave are written to the room that Python gives for all of them, so that it has
+nothing to copy. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it ends.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ static i64 nought; /* added to a whole number that was a float: GCC makes trunc(
 static __attribute__((used)) void set_nought(i64 value) { nought = value; } /* so that no compiler takes it for 0 */
 #define VIEW ((i64)1 << 50)
 #define BIG ((i64)1 << 18) /* bytes beyond which memory is PyTorch's */
-#define ASKED ((i64)1 << 15) /* bytes from which on copying a result takes longer than asking for its memory */
+#define ASKED ((i64)1 << 16) /* bytes from which on copying a result takes longer than asking for its memory */
 typedef int64_t (*callback)(i64 token, i64 what, i64 *words);
 typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all; i64 pad; } buf;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all, *next; } lst;
 typedef struct chunk { i64 size; struct chunk *next; i64 pad[6]; } chunk;
 typedef struct {
     buf *pool[64]; buf *bufs; lst *lists, *dead; chunk *chunks;
-    i64 token; callback call; i64 spins; char *bump; i64 left, gone;
+    i64 token; callback call; i64 spins; char *bump; i64 left, gone; char *room; i64 space;
 } ctx;
 static chunk *d2s_spare; /* memory of the last call, for the next */
 
@@ -102,6 +103,16 @@ static buf *d2s_new(ctx *c, i64 bytes) {
 static buf *d2s_own(ctx *c, i64 bytes) {
     return bytes >= ASKED && bytes <= BIG ? d2s_big(c, bytes, -4, bytes) : d2s_new(c, bytes);
 }
+/* for the rows of a small list that leaves the region: in the room that Python gave for all of them, if it suffices */
+static buf *d2s_room(ctx *c, i64 bytes) {
+    i64 whole = (bytes + 63) & -64;
+    buf *b;
+    if (bytes <= 0 || bytes >= ASKED || whole > c->space) return d2s_own(c, bytes);
+    if (!(b = d2s_new(c, 0))) return 0;
+    b->rc = (i64)1 << 40; b->size = bytes; b->data = c->room; /* it is nobody's to use again */
+    c->room += whole; c->space -= whole;
+    return b;
+}
 /* whether reshape gives a view: 0 it copies, 1 a view that lies row after row, -1 another view */
 static int d2s_viewable(int rank, const i64 *sizes, const i64 *strides, int wanted, const i64 *to) {
     i64 all = 1, base, count = 1, seen = 1, dense = 1;
@@ -124,6 +135,7 @@ static int d2s_viewable(int rank, const i64 *sizes, const i64 *strides, int want
 }
 static inline void d2s_put(ctx *c, buf *b) {
     if (b && --b->rc == 0 && b->cls == 63) {
+        if (b->size < ASKED) return; /* not worth the call: it goes when the region ends */
         c->gone = 1; /* from here on nothing can run again */
         c->call(c->token, -7, &b->src);
     } else if (b && b->rc == 0 && b->cls == 62 && b->src >= 0) {
@@ -249,12 +261,12 @@ static inline double rem_d(double a, double b) {
     double m = fmod(a, b);
     return m != 0 && (b < 0) != (m < 0) ? m + b : m;
 }
-void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, int);
-void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, int);
+void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, const float *, i64);
+void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, const double *, i64);
 __attribute__((visibility("hidden"))) int d2s_threads(void);
 __attribute__((visibility("hidden"))) int omp_get_thread_num(void);
-void gemm_packed_f(int, i64, i64, i64, const float *, i64, const float *, float *, i64, int);
-void gemm_packed_d(int, i64, i64, i64, const double *, i64, const double *, double *, i64, int);
+void gemm_packed_f(int, i64, i64, i64, const float *, i64, const float *, float *, i64, const float *, i64);
+void gemm_packed_d(int, i64, i64, i64, const double *, i64, const double *, double *, i64, const double *, i64);
 i64 d2s_panels_f(i64, i64);
 i64 d2s_panels_d(i64, i64);
 void d2s_pack_f(int, i64, i64, const float *, i64, float *);

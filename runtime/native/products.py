@@ -1,6 +1,7 @@
 """Products: kernels of ours; on Intel's processors PyTorch's own sgemm and dgemm for big ones.
 
-    aten.mm.default(%a, %b)      ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0)
+    aten.mm.default(%a, %b)            ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0, 0)
+    aten.addmm.default(%c, %a, %b)     ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, p2, 0)
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from runtime.native.values import Expr, Tensor, Unsupported, identity
 
 LARGEST = 1 << 17
 """Elements of the largest matrix of which a loop keeps a transposed copy."""
+WIDE, FIRST_CACHE = 16, 4096
+"""For products with vectors: how many rows such a matrix has at least, and how many elements at most."""
 
 
 def fit(low: Lowering, a: Expr, b: Expr) -> None:
@@ -41,8 +44,13 @@ def _side(low: Lowering, t: Tensor) -> tuple[Tensor, bool, Expr, bool]:
     return low.dense(t), False, t.dims[1], True
 
 
-def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None:
-    """``out = a @ b``, or ``out += a @ b``; ``out`` is dense."""
+Start = tuple[str, Expr]
+"""What sums begin with, as C: a pointer to rows, and how far apart those are; 0 for one row that all begin with."""
+ZERO: Start = ("0", 0)
+
+
+def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, start: Start = ZERO) -> None:
+    """``out = start + a @ b``; ``out`` is dense, and may be what it starts with."""
     w = low.w
     m, k = a.dims
     n = b.dims[1]
@@ -52,17 +60,17 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
 
     def call(turned: bool, data: str, step: Expr) -> str:
         return (f"gemm_{kind}({int(left_turned)}, {int(turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {data}, "
-                f"{step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
+                f"{step}, p{out.n}, {n}, {start[0]}, {start[1]});")  # fmt: skip
 
     panels = low.packed(b.origin or b, right_turned) if right is b and _is_whole(b) else None
     if panels is not None:
         w.line(f"gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, {panels}, p{out.n}, "
-               f"{n}, {int(add)});")  # fmt: skip
+               f"{n}, {start[0]}, {start[1]});")  # fmt: skip
         if left_copy and left is not a:
             low.release(left)
         return
     small = not (isinstance(n, int) and isinstance(k, int)) or n * k <= LARGEST
-    kept = _kept(low, b) if right_turned and m != 1 and small else None
+    kept = _kept(low, b.origin) if right_turned and m != 1 and small else None
     if kept is None:
         w.line(call(right_turned, f"p{right.n}", right_step))
     else:
@@ -79,7 +87,7 @@ def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None
             w.line(f"{uses} = {few} ? 3 : -1;")
         if not low.alone:
             w.line(f"if ({memory} && {uses} < 0) gemm_packed_{kind}({int(left_turned)}, {m}, {n}, {k}, p{left.n}, "
-                   f"{left_step}, {panels}, p{out.n}, {n}, {int(add)}); else")  # fmt: skip
+                   f"{left_step}, {panels}, p{out.n}, {n}, {start[0]}, {start[1]}); else")  # fmt: skip
         w.line(f"if ({memory}) {call(False, panels, n)}")
         w.line(f"else {call(True, f'p{right.n}', right_step)}")
     for t, copied in ((left, left_copy), (right, right_copy)):
@@ -93,13 +101,13 @@ def _is_whole(t: Tensor) -> bool:
     return whole.rank == 2 and whole.strides is None and whole.straight and t.dims in (whole.dims, whole.dims[::-1])
 
 
-def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
+def _kept(low: Lowering, whole: Tensor | None) -> tuple[str, str] | None:
     """The memory for a copy of a matrix that no iteration changes, and what counts its uses; else None.
 
-    The copy is made in the third iteration: panels, or for a few rows the matrix transposed.
+    The copy is made in the third iteration: panels, for which the uses are below 0, or for a few rows the matrix
+    transposed.
     """
-    whole = t.origin
-    loop = None if whole is None or t.dtype not in FLOATS else low.unchanging(whole)
+    loop = None if whole is None or whole.dtype not in FLOATS else low.unchanging(whole)
     if whole is None or loop is None:
         return None
     key = (loop.start, whole.n)
@@ -109,6 +117,15 @@ def _kept(low: Lowering, t: Tensor) -> tuple[str, str] | None:
         low.w.declare("i64", f"u{name}")
         loop.kept.append(name)
     return name, f"u{name}"
+
+
+def _kept_for_vectors(low: Lowering, a: Tensor) -> tuple[str, str] | None:
+    """As ``_kept``, for a small matrix that a loop multiplies with vectors: whole vectors of results are quicker than a
+    sum for each of them."""
+    sizes = [size for size in a.dims if isinstance(size, int)]
+    if len(sizes) < 2 or sizes[0] < WIDE or sizes[0] * sizes[1] > FIRST_CACHE:
+        return None
+    return _kept(low, a.origin or a) if a.strides is None and a.straight and _is_whole(a) else None
 
 
 def _operands(low: Lowering, *operands: object) -> list[Tensor]:
@@ -133,7 +150,7 @@ def mm(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
     fit(low, a.dims[1], b.dims[0])
     limit(low, *a.dims, *b.dims)
     out = low.fresh(a.dtype, (a.dims[0], b.dims[1]))
-    gemm(low, out, a, b, add=False)
+    gemm(low, out, a, b)
     return out
 
 
@@ -150,7 +167,16 @@ def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
             w.bail(f"{rows} < {size}")
         limit(low, *a.dims)
         kind = "f" if a.dtype is torch.float32 else "d"
-        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, p{out.n}, {a.dims[0]}, 0);")
+        ends = f"p{out.n}, {a.dims[0]}, 0, 0);"
+        kept = _kept_for_vectors(low, a)
+        if kept is not None:
+            memory, uses = kept
+            with w.block(f"if (!{memory} && {uses}++ >= 2)"):
+                w.line(f"if (!({memory} = d2s_new(c, {w.product(a.dims)} * {a.dtype.itemsize}))) goto bail;")
+                w.line(f"turn_{kind}({a.dims[0]}, {size}, p{a.n}, {rows}, ({a.ctype} *){memory}->data); {uses} = 3;")
+            w.line(f"if ({memory} && {uses} >= 0) gemm_{kind}(0, 0, 1, {a.dims[0]}, {size}, p{x.n}, {size}, "
+                   f"({a.ctype} *){memory}->data, {a.dims[0]}, {ends} else")  # fmt: skip
+        w.line(f"gemm_{kind}(0, 1, 1, {a.dims[0]}, {size}, p{x.n}, {size}, p{a.n}, {rows}, {ends}")
         return out
     with w.block(""):
         if columns == 1 or rows != 1:
@@ -224,7 +250,7 @@ def emit_matmul(low: Lowering, op: Operator) -> None:
 
 
 def emit_addmm(low: Lowering, op: Operator) -> None:
-    """``bias + a @ b``: the product is added to a copy of the bias; with factors, to what it is multiplied with."""
+    """``bias + a @ b``: sums begin with the bias; with factors, both are made and added."""
     bias, a, b = _operands(low, *op.args[:3])
     if _has_factors(op):
         low.give(op.outputs[0], _weighed(low, op, bias, mm(low, a, b)))
@@ -261,11 +287,22 @@ def _ahead(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Tens
     row_of = low.tensor(row)
     if bias is not None and (bias.rank != 1 or bias.dims != weight.dims[1:]) or row_of.dims[-1:] != weight.dims[:1]:
         return None
-    return chunks.product(low, op, row, weight, bias, _gemm)
+    return chunks.product(low, op, row, weight, bias, _onto)
 
 
-def _gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, add: bool) -> None:
-    gemm(low, out, a, b, add=add)
+def _onto(low: Lowering, out: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> None:
+    """``out = bias + a @ b``; the bias is broadcast to the sizes of ``out``, or has them."""
+    if bias is None:
+        gemm(low, out, a, b)
+        return
+    whole = all(own != 1 or size == 1 for own, size in zip(reversed(bias.dims), reversed(out.dims)))
+    if whole and bias.rank in (1, 2) and bias.strides is None and bias.straight:
+        gemm(low, out, a, b, (f"p{bias.n}", out.dims[1] if bias.rank == 2 else 0))
+        return
+    nest = Nest(out.dims, (0, 1))
+    nest.store(low, out, nest.load(low, bias))
+    nest.write(low)
+    gemm(low, out, a, b, (f"p{out.n}", out.dims[1]))
 
 
 def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -278,10 +315,7 @@ def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
         if own != 1:
             fit(low, own, size)
     out = low.fresh(a.dtype, dims)
-    nest = Nest(dims, (0, 1))
-    nest.store(low, out, nest.load(low, bias))
-    nest.write(low)
-    gemm(low, out, a, b, add=True)
+    _onto(low, out, a, b, bias)
     return out
 
 
@@ -353,7 +387,7 @@ def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) ->
         for t, part, step in zip((a, b, out), parts, steps):
             offsets = [f"{index} * {one}" for index, one in zip(indices, step) if one != 0]
             w.line(f"p{part.n} = p{t.n}{''.join(' + ' + one for one in offsets)};")
-        gemm(low, parts[2], parts[0], parts[1], add=bias is not None)
+        gemm(low, parts[2], parts[0], parts[1], ZERO if bias is None else (f"p{parts[2].n}", parts[2].dims[1]))
     for one, before in zip((a, b), given):
         if one is not before:
             low.release(one)

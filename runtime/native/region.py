@@ -26,9 +26,10 @@ from runtime.ir import Operator, Variable
 from runtime.native import build
 from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
-from runtime.native.serving import Call, readers, words_of
+from runtime.native.results import reading
+from runtime.native.serving import Call, words_of
 from runtime.native.stack import Stack
-from runtime.native.values import GONE, Items, Number, Stacked, Tensor, Value
+from runtime.native.values import GONE, UNKNOWN, Items, Number, Stacked, Tensor, Value
 from runtime.native.writer import BAIL, annotated, bare
 
 _tokens = itertools.count(1)
@@ -103,6 +104,8 @@ class Region:
     hits: list[int] = field(default_factory=list)
     """The executable's counters."""
     failures: int = 0
+    room: int = 0
+    """Bytes of all small stacks that the last call gave."""
     packed: dict[tuple[int, bool], tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     """Matrices that never change, by identity, and their panels."""
     again: Callable[[Layouts], Region | None] | None = None
@@ -216,7 +219,8 @@ class Region:
             "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
             "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
-            "readers": readers(self.outputs), "shapes": self.shapes, "errors": (struct.error, OverflowError),
+            "read": reading(self.outputs) if self.outputs else None, "shapes": self.shapes,
+            "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
             "extend": _extend, "KINDS": _KINDS, "panels": self._panels,
@@ -283,16 +287,23 @@ class Region:
             for name, one in lists:
                 space[f"like_{name}"] = one.value
                 lines.append(f" at_{name} = at")
-                lines.append(f" n_{name} = extend({name}, like_{name}, tail, sources)")
-                lines.append(f" if n_{name} is None: return None")
-                lines.append(f" at += len(tail[-1]) // 8 if n_{name} != -1 else 0")
+                quick = _quick_stack(name, one.value, space)
+                if quick is not None:
+                    lines += quick
+                lines.append(f" {'else' if quick else 'if 1'}:")
+                lines.append(f"  n_{name} = extend({name}, like_{name}, tail, sources)")
+                lines.append(f"  if n_{name} is None: return None")
+                lines.append(f"  at += len(tail[-1]) // 8 if n_{name} != -1 else 0")
         lines.append(f" try: words = pack({', '.join(words)})")
         lines.append(" except errors: return None")
         if lists:
             lines.append(" words = b''.join([words, *tail])")
         lines.append(" out = Out()")
         lines.append(" token = next(tokens)")
-        lines.append(" call = calls[token] = Call(operators, readers, sources, out, shapes)")
+        lines.append(" call = calls[token] = Call(operators, read, sources, out, shapes)")
+        stacks = any(type(one) is Stacked for one in self.outputs)
+        if stacks:
+            lines.append(" if region.room: out[0], out[1] = call.take(region.room)")
         if self.lets_go:
             space["places"] = [place for place, one in zip(places, self.inputs) if one.kind == "tensor"]
             lines.append(" call.given, call.places = given, places")
@@ -309,6 +320,8 @@ class Region:
         lines.append("  gave_up(call, failed)")
         lines.append("  return None")
         lines.append(" region.failures = 0")
+        if stacks:
+            lines.append(" region.room = call.needed")
         if self.counters:
             lines.append(" for index, count in zip(counters, call.hits): hits[index] += count")
         lines.append(" return call.found")
@@ -387,6 +400,24 @@ def _stack_in(stack: Stack, like: Items, tail: list[bytes], sources: list[Any]) 
     return -2
 
 
+def _quick_stack(name: str, like: Value, space: dict[str, Any]) -> list[str] | None:
+    """Lines that write the words of a list where it is a stack of the right form; None if it never is."""
+    item = like.item if isinstance(like, Items) else None
+    if not isinstance(item, Tensor):
+        return None
+    space |= {"Stack": Stack, f"dtype_{name}": item.dtype, f"pack_{name}": struct.Struct(_FORMATS[item.rank + 1]).pack}
+    known = [f"{name}.shape[{dim + 1}] == {size}" for dim, size in enumerate(item.dims) if size not in (-1, UNKNOWN)]
+    test = " and ".join([f"type({name}) is Stack", f"{name}.dtype is dtype_{name}",
+                         f"len({name}.shape) == {item.rank + 1}", *known])  # fmt: skip
+    return [
+        f" if {test}:",
+        f"  n_{name} = -2",
+        f"  tail.append(pack_{name}(len(sources), {name}.address, *{name}.shape))",
+        f"  sources.append({name})",
+        f"  at += {item.rank + 3}",
+    ]
+
+
 _FORMATS = [f"<{2 + rank}q" for rank in range(65)]
 """Of the words of a stack, by the rank of all its rows."""
 
@@ -442,6 +473,7 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         f"i64 {name}(const i64 *in, i64 *out, i64 token) {{", *w.locals, "  char stack[16384] "
         "__attribute__((aligned(64)));", "  ctx room, *c = &room; i64 failed = 1, objects = (i64)1 << 40;",
         "  memset(c, 0, sizeof(ctx)); c->token = token; c->call = d2s_callback; c->bump = stack; c->left = 16384;",
+        *(["  c->room = (char *)out[0]; c->space = out[1];"] if any(type(one) is Stacked for one in outputs) else []),
         *prologue, *w.head, *body, "  goto done;",
         "bail: __attribute__((cold)); failed = 1;",  # else the compiler takes all that follows many checks for rare
         "done: d2s_end(c); return failed ? 1 + c->gone : 0;", "}",
@@ -521,7 +553,7 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
         w.line(f"  if (!t[0] || memcmp(t + 3, first + 3, 8 * {rank})) same = 0; }}")
         w.line(f"size *= sizeof({rows.ctype});")
         with w.block("if (same && size <= BIG)"):
-            w.line(f"if (!(b{rows.n} = d2s_own(c, size * l{n}->len))) goto bail;")
+            w.line(f"if (!(b{rows.n} = d2s_room(c, size * l{n}->len))) goto bail;")
             w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
             for dim in range(rank):
                 w.line(f"d{rows.n}_{dim + 1} = first[{3 + dim}];")

@@ -38,8 +38,9 @@ def _float(word: int) -> float:
     return value
 
 
-SMALL = 1 << 12
-"""Bytes up to which a stack shares its memory with others: what is kept for some of them is kept for all."""
+SMALL = 1 << 16
+"""Bytes from which on a stack has memory of its own; smaller ones of a call share theirs, which is kept while one of
+them is."""
 VIEW = 1 << 50
 """What is set in the number of an object that is a view."""
 
@@ -56,22 +57,23 @@ class Call:
     """The tensors of one call: those that were given, and what is made for C or of what C has made."""
 
     __slots__ = (
-        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "_shapes", "_shared", "_used", "counters",
-        "error", "found", "given", "hits", "places", "sources",
+        "_operators", "_out", "_read", "_shapes", "begin", "counters", "error", "found", "given", "hits", "made",
+        "memory_of", "needed", "objects", "places", "room", "sources", "space",
     )  # fmt: skip
 
     def __init__(
-        self, operators: Sequence[tuple[Operator, list[Variable]]], readers: Sequence[Reader], sources: list[Any],
+        self, operators: Sequence[tuple[Operator, list[Variable]]], read: Reader | None, sources: list[Any],
         out: ctypes.Array[ctypes.c_int64], shapes: Sequence[tuple[tuple[int, ...], torch.dtype] | None] = (),
     ) -> None:  # fmt: skip
         self._operators = operators
         self._shapes = shapes
-        self._readers = readers
+        self._read = read
+        """What gives the values of all outputs; None if there are none."""
         self._out = out
         """The words that C writes its results to."""
         self.sources = sources
         self.error: BaseException | None = None
-        self.found: tuple[Any, ...] | None = None if readers else ()
+        self.found: tuple[Any, ...] | None = None if read else ()
         self.given: list[Any] = []
         """The arguments, as they were handed over."""
         self.places: Sequence[int] = ()
@@ -79,14 +81,16 @@ class Call:
         self.counters: Sequence[int] = ()
         self.hits: Sequence[int] = ()
         """How often the counted Blocks ran."""
-        self._made: dict[int, torch.Tensor] = {}
+        self.made: dict[int, torch.Tensor] = {}
         """Memory of C -> the tensor that stands for all of it."""
-        self._memory: dict[int, torch.Tensor] = {}
+        self.memory_of: dict[int, torch.Tensor] = {}
         """The same for memory that C asked for: bytes, or an output."""
-        self._objects: dict[int, torch.Tensor] = {}
-        self._shared: torch.Tensor | None = None
-        """Memory of stacks, of which so many bytes are taken."""
-        self._used = 0
+        self.objects: dict[int, torch.Tensor] = {}
+        self.room: torch.Tensor | None = None
+        """Memory for small stacks, its address and size."""
+        self.begin = self.space = 0
+        self.needed = 0
+        """How many bytes of it all small stacks take."""
 
     def tensor(
         self, dtype: torch.dtype, rank: int, buf: int, src: int, offset: int, obj: int, data: int, size: int,
@@ -96,7 +100,7 @@ class Call:
         if src >= 0 and obj == src + 1:
             found: torch.Tensor = self._source(src)
             return found
-        known = self._objects.get(obj)
+        known = self.objects.get(obj)
         if known is not None:
             return known
         sizes, strides = dims[:rank], dims[rank:]
@@ -104,27 +108,27 @@ class Call:
         if src >= 0:
             base = self._source(src)
             made = _sharing(base, sizes, strides, int(base.storage_offset()) + offset // width, bool(obj & VIEW))
-        elif buf in self._memory and obj & VIEW and self._memory[buf].dtype is dtype:
-            made = self._memory[buf].as_strided(sizes, strides, offset // width)
-        elif buf in self._memory:
+        elif buf in self.memory_of and obj & VIEW and self.memory_of[buf].dtype is dtype:
+            made = self.memory_of[buf].as_strided(sizes, strides, offset // width)
+        elif buf in self.memory_of:
             base = torch.empty(0, dtype=dtype)
-            base.set_(self._memory[buf].untyped_storage(), offset // width, sizes, strides)
+            base.set_(self.memory_of[buf].untyped_storage(), offset // width, sizes, strides)
             made = base.as_strided(sizes, strides) if obj & VIEW else base
         else:
-            whole = self._made.get(buf)
+            whole = self.made.get(buf)
             if whole is None and not obj & VIEW and offset == 0 and _product(sizes) * width == size:
                 made = torch.empty(sizes, dtype=dtype) if dense or _is_dense(sizes, strides) else (
                     torch.empty_strided(sizes, strides, dtype=dtype))  # fmt: skip
-                self._made[buf] = made
+                self.made[buf] = made
                 if size:
                     ctypes.memmove(made.data_ptr(), data, size)
             else:
                 if whole is None:
-                    whole = self._made[buf] = torch.empty(size // width, dtype=dtype)
+                    whole = self.made[buf] = torch.empty(size // width, dtype=dtype)
                     if size:
                         ctypes.memmove(whole.data_ptr(), data, size)
                 made = _sharing(whole, sizes, strides, offset // width, bool(obj & VIEW))
-        self._objects[obj] = made
+        self.objects[obj] = made
         return made
 
     def _source(self, number: int) -> torch.Tensor:
@@ -132,40 +136,43 @@ class Call:
         whole: torch.Tensor = found.rows if isinstance(found, Stack) else found
         return whole
 
-    def room(self, size: int, words: list[int], places: Sequence[int]) -> tuple[torch.Tensor, int]:
-        """Memory for a stack of so many bytes, and where it begins in it: small ones share theirs. ``places``: where
-        the words of all stacks begin."""
-        if size > SMALL:
-            return torch.empty(size, dtype=torch.uint8), 0
-        start = self._used
-        if self._shared is None:
-            sizes = [words[at + 5] for at in places]
-            self._shared = torch.empty(sum([_aligned(one) for one in sizes if 0 < one <= SMALL]), dtype=torch.uint8)
-        self._used = start + _aligned(size)
-        return self._shared, start
+    def take(self, size: int) -> tuple[int, int]:
+        """The address and size of memory for small stacks."""
+        self.room = torch.empty(size, dtype=torch.uint8)
+        self.begin = self.room.data_ptr()
+        self.space = size
+        return self.begin, size
+
+    def stack(self, dtype: torch.dtype, shape: Sequence[int], data: int, size: int) -> Stack | None:
+        """The stack in the room for small ones, if that is where it lies. All that are small are counted."""
+        if size >= SMALL:
+            return None
+        self.needed += _aligned(size)
+        start = data - self.begin
+        return Stack(self.room, shape, dtype, start) if self.room is not None and 0 <= start < self.space else None
 
     def is_new(self, buf: int, obj: int) -> bool:
         """Whether neither an object nor its memory was made a tensor yet."""
-        return obj not in self._objects and buf not in self._made
+        return obj not in self.objects and buf not in self.made
 
     def is_c_own(self, buf: int, obj: int) -> bool:
         """Whether this is C's own memory, of which no tensor was made yet."""
-        return obj not in self._objects and buf not in self._made and buf not in self._memory
+        return obj not in self.objects and buf not in self.made and buf not in self.memory_of
 
     def own(self, buf: int) -> torch.Tensor | None:
         """The tensor, of bytes or an output, whose memory C asked for."""
-        return self._memory.get(buf)
+        return self.memory_of.get(buf)
 
     def note(self, buf: int, obj: int, whole: torch.Tensor, made: torch.Tensor) -> None:
         """An object is a tensor from now on, and another one, or itself, the copy of its memory."""
-        self._made[buf] = whole
-        self._objects[obj] = made
+        self.made[buf] = whole
+        self.objects[obj] = made
 
     def memory(self, address: int) -> None:
         """Memory of so many bytes for C; its address is written over their number."""
         words = _words(address, 2)
         made = torch.empty(words[0], dtype=torch.uint8)
-        self._memory[words[1]] = made
+        self.memory_of[words[1]] = made
         words[0] = made.data_ptr()
 
     def result(self, address: int) -> None:
@@ -174,7 +181,7 @@ class Call:
         shape = self._shapes[words[0]]
         assert shape is not None
         made = torch.empty(shape[0], dtype=shape[1])
-        self._memory[words[1]] = made
+        self.memory_of[words[1]] = made
         words[0] = made.data_ptr()
 
     def let_go(self, source: int) -> None:
@@ -183,7 +190,7 @@ class Call:
 
     def forget(self, address: int) -> None:
         """C is done with some memory."""
-        del self._memory[_words(address, 1)[0]]
+        del self.memory_of[_words(address, 1)[0]]
 
     def operator(self, number: int, address: int) -> None:
         """Run an Operator for C. Errors raised: what it raises, Unfit."""
@@ -240,7 +247,8 @@ class Call:
     def results(self) -> None:
         """The values of the region's outputs."""
         words = self._out[:]
-        self.found = tuple([read(self, words) for read in self._readers])
+        if self._read is not None:
+            self.found = self._read(self, words)
         if self.counters:
             self.hits = words[-len(self.counters) :]
 
@@ -290,11 +298,10 @@ def _product(sizes: Sequence[int]) -> int:
 def readers(outputs: Sequence[Value | Stacked]) -> list[Reader]:
     """What reads each output from the words that C writes, one output's after another's."""
     found: list[Reader] = []
-    at, stacks = 0, list[int]()
+    at = 0
     for output in outputs:
         if isinstance(output, Stacked):
-            stacks.append(at)
-            found.append(_stack_reader(output, at, stacks))
+            found.append(_stack_reader(output, at))
         else:
             found.append(_reader(output, at))
         at += words_of(output)
@@ -362,29 +369,30 @@ def _tensor_reader(value: Tensor, at: int) -> Reader:
     return read_whole
 
 
-def _stack_reader(value: Stacked, at: int, places: Sequence[int]) -> Reader:
+def _stack_reader(value: Stacked, at: int) -> Reader:
     dtype, rank = value.rows.dtype, value.rows.rank
     rows = _tensor_reader(value.rows, at)
     items = _list_reader(value.items, at + 6 + 2 * rank)
-    width, hooked = dtype.itemsize, torch_internals.saved_tensor_hooks_active
+    hooked = torch_internals.saved_tensor_hooks_active
 
     def read(call: Call, words: list[int]) -> Any:
         if hooked():
-            found = rows(call, words)
-            return items(call, words) if found is None else listed(Stack(found))
-        buf, src, offset, obj, data, size = words[at : at + 6]
-        shape, strides = words[at + 6 : at + 6 + rank], words[at + 6 + rank : at + 6 + 2 * rank]
-        if (src < 0 < size and offset == 0 and buf and not obj & VIEW and call.is_new(buf, obj)
-                and _product(shape) * width == size and _is_dense(shape, strides)):  # fmt: skip
+            whole = rows(call, words)
+            return items(call, words) if whole is None else listed(Stack(whole))
+        buf, src, _, _, data, size = words[at : at + 6]
+        if buf and src < 0 < size:
+            shape = words[at + 6 : at + 6 + rank]
+            found = call.stack(dtype, shape, data, size)
+            if found is not None:
+                return found
             own = call.own(buf)
             if own is not None:
                 return Stack(own, shape, dtype)
-            memory, start = call.room(size, words, places)
-            stack = Stack(memory, shape, dtype, start)
+            stack = Stack(torch.empty(size, dtype=torch.uint8), shape, dtype)
             ctypes.memmove(stack.address, data, size)
             return stack
-        found = rows(call, words)
-        return items(call, words) if found is None else Stack(found)
+        whole = rows(call, words)
+        return items(call, words) if whole is None else Stack(whole)
 
     return read
 

@@ -62,7 +62,7 @@ def emit_matmul(low: Lowering, op: Operator) -> None:
     assert starts
     with each(low, batch) as places:
         texts = [_batches(low, one, places) for one in (left, right, whole)]
-        w.line(f"gemm_{kind}(0, 0, {m}, {n}, {k}, {texts[0]}, {k}, {texts[1]}, {n}, {texts[2]}, {n}, 0);")
+        w.line(f"gemm_{kind}(0, 0, {m}, {n}, {k}, {texts[0]}, {k}, {texts[1]}, {n}, {texts[2]}, {n}, 0, 0);")
     close(low, given, used)
     low.give(op.outputs[0], made)
 
@@ -89,7 +89,7 @@ def emit_baddbmm(low: Lowering, op: Operator) -> None:
     with each(low, a.dims[:-2]) as places:
         i = places[0] if places else "0"
         w.line(f"gemm_{kind}(0, 0, {m}, {n}, {k}, p{a.n} + {i} * {sizes[0]}, {k}, p{b.n} + {i} * {sizes[1]}, {n}, "
-               f"p{made.n} + {i} * {sizes[2]}, {n}, 0);")  # fmt: skip
+               f"p{made.n} + {i} * {sizes[2]}, {n}, 0, 0);")  # fmt: skip
     with each(low, made.dims) as places:
         own_places = places[len(places) - bias.rank :]
         element = at(low, made, *places)
@@ -116,11 +116,8 @@ def emit_linear(low: Lowering, op: Operator) -> None:
     if bias is not None and bias.dims[0] != n:
         w.bail(f"{bias.dims[0]} != {n}")
     made = low.fresh(x.dtype, (*x.dims[:-1], n))
-    if bias is not None:
-        with each(low, (rows, n)) as (i, j):
-            w.line(f"p{made.n}[{i} * {n} + {j}] = p{bias.n}[{j}];")
-    w.line(f"gemm_{kind}(0, 1, {rows}, {n}, {k}, p{x.n}, {k}, p{weight.n}, {k}, p{made.n}, {n}, "
-           f"{int(bias is not None)});")  # fmt: skip
+    start = "0" if bias is None else f"p{bias.n}"
+    w.line(f"gemm_{kind}(0, 1, {rows}, {n}, {k}, p{x.n}, {k}, p{weight.n}, {k}, p{made.n}, {n}, {start}, 0);")
     close(low, given, used)
     low.give(op.outputs[0], made)
 
@@ -163,7 +160,7 @@ def emit_attention(low: Lowering, op: Operator) -> None:
         w.line(f"const {t} *query = {_batches(low, q, places)} + {i} * {depth}, *keys = {_batches(low, k, places)};")
         w.line(f"const {t} *values = {_batches(low, v, places)}; {t} *row = p{weights.n}, top = -INFINITY;")
         w.line(f"{t} *to = {_batches(low, made, places)} + {i} * {width}; double sum = 0;")
-        w.line(f"gemm_{kind}(0, 1, 1, {limit}, {depth}, query, {depth}, keys, {depth}, row, {limit}, 0);")
+        w.line(f"gemm_{kind}(0, 1, 1, {limit}, {depth}, query, {depth}, keys, {depth}, row, {limit}, 0, 0);")
         with w.block(f"for (i64 j = 0; j < {limit}; j++)"):
             w.line(f"row[j] *= ({t}){scale};")
             if mask is not None:
@@ -173,7 +170,7 @@ def emit_attention(low: Lowering, op: Operator) -> None:
         w.line(f"for (i64 j = 0; j < {limit}; j++) {{ row[j] = top == -INFINITY ? 0 : m_exp_{kind}(row[j] - top); "
                "sum += row[j]; }")  # fmt: skip
         w.line(f"for (i64 j = 0; j < {limit} && sum != 0; j++) row[j] = ({t})(row[j] / sum);")
-        w.line(f"gemm_{kind}(0, 0, 1, {width}, {limit}, row, {limit}, values, {width}, to, {width}, 0);")
+        w.line(f"gemm_{kind}(0, 0, 1, {width}, {limit}, row, {limit}, values, {width}, to, {width}, 0, 0);")
     low.release(weights)
     close(low, names, used)
     low.give(op.outputs[0], made)

@@ -35,8 +35,9 @@ def _step(low: Lowering, kind: str, weights: _Weights, x: str, inputs: Expr, bat
         with each(low, (batch, wide)) as (i, j):
             bias = f"p{weights.biases[one].n}[{j}]" if weights.biases else "0"
             w.line(f"{place}[{i} * {wide} + {j}] = {bias};")
-    w.line(f"gemm_{s}(0, 1, {batch}, {wide}, {inputs}, {x}, {inputs}, p{weights.ih.n}, {inputs}, {room}, {wide}, 1);")
-    w.line(f"gemm_{s}(0, 1, {batch}, {wide}, {hidden}, {h}, {hidden}, p{weights.hh.n}, {hidden}, {more}, {wide}, 1);")
+    first, second = (f"{one}, {wide}, {one}, {wide}" for one in (room, more))
+    w.line(f"gemm_{s}(0, 1, {batch}, {wide}, {inputs}, {x}, {inputs}, p{weights.ih.n}, {inputs}, {first});")
+    w.line(f"gemm_{s}(0, 1, {batch}, {wide}, {hidden}, {h}, {hidden}, p{weights.hh.n}, {hidden}, {second});")
     ctype = t.ctype
     with each(low, (batch, hidden)) as (i, j):
         w.line(f"const {ctype} *a = {room} + {i} * {wide} + {j}, *b = {more} + {i} * {wide} + {j};")

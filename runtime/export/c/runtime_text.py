@@ -178,6 +178,12 @@ static inline double as_double(i64 w) { double d; memcpy(&d, &w, 8); return d; }
     "as_word": r"""
 static inline i64 as_word(double d) { i64 w; memcpy(&w, &d, 8); return w; }
 """,
+    "nought": r"""
+static i64 nought; /* added to a whole number that was a float: GCC makes trunc() of there and back, and keeps -0.0 */
+#ifdef __GNUC__
+static __attribute__((used)) void d2s_set_nought(i64 value) { nought = value; } /* so that no compiler takes it for 0 */
+#endif
+""",
     "py_floordiv": r"""
 static inline i64 py_floordiv(i64 a, i64 b) { i64 q = a / b; return q - ((a % b != 0) & ((a < 0) != (b < 0))); }
 """,
@@ -350,7 +356,7 @@ static inline T fma_@(T a, T b, T c) { return a * b + c; } /* where fma() is a c
 #endif
 """,
     "gemm": r"""
-/* c = a @ b, or c += a @ b; ta, tb: a, b are stored transposed; rows are la, lb, lc elements apart.
+/* c = from + a @ b; ta, tb: a, b are stored transposed; rows are la, lb, lc, lf elements apart. from may be 0, or c.
    Columns of b are taken 16 at a time, 128 rows deep, into memory that lies as it is read. */
 static void tile_@(i64 k, i64 m, const T *a, i64 ra, i64 ca, const T *wide, T *out) {
     if (m == 4) {
@@ -377,11 +383,12 @@ static void tile_@(i64 k, i64 m, const T *a, i64 ra, i64 ca, const T *wide, T *o
         for (int q = 0; q < 16; q++) out[r * 16 + q] = s[q];
     }
 }
-static void gemm_@(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *b, i64 lb, T *c, i64 lc, int add) {
+static void gemm_@(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *b, i64 lb, T *c, i64 lc,
+                   const T *from, i64 lf) {
     const i64 ra = ta ? 1 : la, ca = ta ? la : 1, rb = tb ? 1 : lb, cb = tb ? lb : 1;
     T wide[128 * 16], out[64];
     if (m <= 0 || n <= 0) return;
-    if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0;
+    if (from != c) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = from ? from[i * lf + j] : 0;
     if (m <= 2) {
         for (i64 i = 0; i < m; i++) {
             if (rb == 1) { /* rows of b are next to each other the other way round: products of vectors */

@@ -96,7 +96,7 @@ def emit_convolution(low: Lowering, op: Operator) -> None:
                 w.line(f"to[{o} * {places} + {i}] = p{bias.n}[{g} * {share} + {o}];")
         source = "image" if columns is None else f"p{columns.n}"
         w.line(f"gemm_{kind}(0, 0, {share}, {places}, {depth}, p{weight.n} + {g} * {share * depth}, {depth}, {source}, "
-               f"{places}, to, {places}, {int(bias is not None)});")  # fmt: skip
+               f"{places}, to, {places}, {'0' if bias is None else 'to'}, {places});")  # fmt: skip
     if columns is not None:
         low.release(columns)
     close(low, given, used)

@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -34,33 +35,73 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
-def products(folder: Path, width: str, dtype: torch.dtype, *, threads: bool = False) -> Callable[..., None]:
-    """The product: whether a and b are turned, m, n, k, a, b, c, whether it is added to c. ``threads``: they share
-    every product, however small."""
+Gemm = Callable[..., None]
+"""A product: whether a and b are turned, m, n, k, a, b, c, and whether it is added to c, or what sums begin with."""
+
+
+def opened(folder: Path, width: str, *, threads: bool) -> ctypes.CDLL:
+    """The kernels for vectors of some width. ``threads``: they share every product, however small."""
     if f" {width} " not in f"{flags()} ":
         pytest.skip(f"this processor has no {width}")
-    library = folder / f"{width}{threads}.so"
-    if not library.exists():
+    path = folder / f"{width}{threads}.so"
+    if not path.exists():
         source = folder / f"{width}{threads}.c"
         source.write_text(kernel_file(False))
         command = compiler()
         if command is None:
             pytest.skip("there is no C compiler")
         subprocess.run([*command, "-std=gnu11", "-O2", "-w", "-fPIC", "-shared", *WIDTHS[width],
-                        *(["-DALONE=1"] if threads else []), "-o", str(library), str(source)], check=True)  # fmt: skip
-    letter, number = ("f", ctypes.c_float) if dtype is torch.float32 else ("d", ctypes.c_double)
-    opened = ctypes.CDLL(str(library))
+                        *(["-DALONE=1"] if threads else []), "-o", str(path), str(source)], check=True)  # fmt: skip
+    library = ctypes.CDLL(str(path))
     if threads:
-        opened.d2s_bind_kernels(_openmp())
-    gemm = getattr(opened, f"gemm_{letter}")
-    long, pointer = ctypes.c_int64, ctypes.POINTER(number)
-    gemm.argtypes = [ctypes.c_int] * 2 + [long] * 3 + [pointer, long] * 3 + [ctypes.c_int]
+        library.d2s_bind_kernels(_openmp())
+    return library
+
+
+def _letter(dtype: torch.dtype) -> str:
+    return "f" if dtype is torch.float32 else "d"
+
+
+def _address(t: torch.Tensor | None) -> ctypes.c_void_p:
+    return ctypes.c_void_p(None if t is None else t.data_ptr())
+
+
+def _starting(c: torch.Tensor, add: int | torch.Tensor) -> tuple[ctypes.c_void_p, int]:
+    start = add if isinstance(add, torch.Tensor) else c if add else None
+    return _address(start), 0 if start is None or start.dim() == 1 else start.stride(0)
+
+
+def products(folder: Path, width: str, dtype: torch.dtype, *, threads: bool = False) -> Gemm:
+    """The product of two matrices."""
+    gemm = getattr(opened(folder, width, threads=threads), f"gemm_{_letter(dtype)}")
+    long, pointer = ctypes.c_int64, ctypes.c_void_p
+    gemm.argtypes = [ctypes.c_int] * 2 + [long] * 3 + [pointer, long] * 4
     gemm.restype = None
 
     def call(ta: int, tb: int, m: int, n: int, k: int, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor,
-             add: int) -> None:  # fmt: skip
-        first, second, third = (ctypes.cast(one.data_ptr(), pointer) for one in (a, b, c))
-        gemm(ta, tb, m, n, k, first, a.shape[1], second, b.shape[1], third, n, add)
+             add: int | torch.Tensor) -> None:  # fmt: skip
+        gemm(ta, tb, m, n, k, _address(a), a.stride(0), _address(b), b.stride(0), _address(c), c.stride(0),
+             *_starting(c, add))  # fmt: skip
+
+    return call
+
+
+def packing(folder: Path, width: str, dtype: torch.dtype, *, threads: bool = False) -> Gemm:
+    """The same with the second matrix packed before, as one that a loop reads is."""
+    library, letter = opened(folder, width, threads=threads), _letter(dtype)
+    count, pack, gemm = (getattr(library, f"{name}_{letter}") for name in ("d2s_panels", "d2s_pack", "gemm_packed"))
+    long, pointer = ctypes.c_int64, ctypes.c_void_p
+    count.argtypes, count.restype = [long] * 2, long
+    pack.argtypes, pack.restype = [ctypes.c_int, long, long, pointer, long, pointer], None
+    gemm.argtypes = [ctypes.c_int] + [long] * 3 + [pointer, long, pointer] + [pointer, long] * 2
+    gemm.restype = None
+
+    def call(ta: int, tb: int, m: int, n: int, k: int, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor,
+             add: int | torch.Tensor) -> None:  # fmt: skip
+        panels = torch.full((count(n, k) + 1,), float("nan"), dtype=dtype)
+        pack(tb, n, k, _address(b), b.stride(0), _address(panels))
+        assert panels[-1].isnan()
+        gemm(ta, m, n, k, _address(a), a.stride(0), _address(panels), _address(c), c.stride(0), *_starting(c, add))
 
     return call
 
@@ -89,6 +130,55 @@ def test_products(folder: Path, width: str, dtype: torch.dtype) -> None:
             expected = (a.t() if ta else a) @ (b.t() if tb else b) + (c if add else 0)
             gemm(ta, tb, m, n, k, a, b, c, add)
             torch.testing.assert_close(c, expected, rtol=1e-5, atol=1e-4 if k > 100 else 1e-5)
+
+
+SPECIAL = (0, 1, 2, 3, 4, 5, 7, 8, 12, 13, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100, 129)
+
+
+def generated(random: Random) -> tuple[int, int, int]:
+    """Sizes at and around those of vectors and tiles, now and then a long one."""
+    sizes = [random.choice(SPECIAL) if random.random() < 0.6 else random.randrange(0, 90) for _ in range(3)]
+    if random.random() < 0.15:
+        sizes[random.randrange(3)] = random.randrange(500, 1700)
+    return sizes[0], sizes[1], sizes[2]
+
+
+def scattered(random: Random, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+    """A matrix whose rows lie apart in memory, the last at its very end."""
+    apart = columns + random.choice((0, 0, 1, 3, 16))
+    memory = torch.randn(max((rows - 1) * apart + columns, 0), dtype=dtype)
+    return memory.as_strided((rows, columns), (max(apart, 1), 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("threads", [False, True])
+def test_generated_sizes(folder: Path, width: str, dtype: torch.dtype, threads: bool) -> None:
+    """Any sizes, none among them; rows that lie apart; sums that begin with nothing, with what is there, with a row
+    for all rows, or with a matrix. Nothing between the rows of the result is written."""
+    gemm, packed = products(folder, width, dtype, threads=threads), packing(folder, width, dtype, threads=threads)
+    random = Random(f"{width}{dtype}")
+    torch.manual_seed(3)
+    for _ in range(400):
+        m, n, k = generated(random)
+        ta, tb = random.randrange(2), random.randrange(2)
+        a = scattered(random, *((k, m) if ta else (m, k)), dtype)
+        b = scattered(random, *((n, k) if tb else (k, n)), dtype)
+        c = scattered(random, m, n, dtype)
+        start = random.choice((0, 1, torch.randn(n, dtype=dtype), scattered(random, m, n, dtype)))
+        first = c.clone() if isinstance(start, int) and start else start
+        whole = c.as_strided((c.untyped_storage().nbytes() // c.element_size(),), (1,))
+        before = whole.clone()
+        inside = torch.zeros_like(whole, dtype=torch.bool)
+        inside.as_strided(c.shape, c.stride()).fill_(True)
+        exact = (a.t() if ta else a).double() @ (b.t() if tb else b).double()
+        expected = (exact + (first.double() if isinstance(first, torch.Tensor) else 0)).to(dtype)
+        what = (m, n, k, ta, tb, type(start), a.stride(), b.stride(), c.stride())
+        for run in (gemm, packed):
+            whole.copy_(before)
+            run(ta, tb, m, n, k, a, b, c, start)
+            torch.testing.assert_close(c, expected, rtol=1e-5, atol=2e-5 * max(k, 1) ** 0.5, msg=lambda _: str(what))
+            assert torch.equal(whole[~inside], before[~inside]), what
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

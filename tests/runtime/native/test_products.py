@@ -146,6 +146,46 @@ def test_operands_that_lie_anywhere() -> None:
     assert not gave_up(made)
 
 
+_VECTORS = """program "f" {
+  input %a : DTYPE[N, K] = "a"
+  input %x : DTYPE[K] = "x"
+  input %r : DTYPE[m, K] = "r"
+  input %n : int = "n"
+  %more : bool = scalar.gt(%n, 0)
+  %z : DTYPE[N] = aten.matmul.default(%a, %x)
+  %f : bool, %i : int, %y : DTYPE[K], %s : DTYPE[N] = while_loop(%more, %n, %x, %z) {
+    ^(%g : bool, %j : int, %u : DTYPE[K], %q : DTYPE[N]):
+      yield %g
+  } {
+    ^(%h : bool, %k : int, %v : DTYPE[K], %t : DTYPE[N]):
+      %w : DTYPE[N] = aten.matmul.default(%a, %v)
+      %p : DTYPE[m, N] = aten.linear.default(%r, %a)
+      %c : DTYPE[N] = aten.sum.dim_IntList(%p, [0])
+      %d : DTYPE[N] = aten.add.Tensor(%w, %c)
+      %e : DTYPE[N] = aten.add.Tensor(%t, %d)
+      %b : DTYPE[K] = aten.mul.Tensor(%v, 0.5)
+      %l : int = scalar.sub(%k, 1)
+      %o : bool = scalar.gt(%l, 0)
+      yield %o, %l, %b, %e
+  }
+  return %s, %y as ($0, $1)
+}"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize(("n", "k"), [(16, 16), (64, 33), (15, 16), (100, 1), (70, 70)])
+def test_a_matrix_that_a_loop_multiplies_with_vectors(kind: str, n: int, k: int) -> None:
+    """Small ones are transposed once, also where the loop multiplies the same matrix with few rows, or with many."""
+    dtype = torch.float32 if kind == "f32" else torch.float64
+    text = _VECTORS.replace("DTYPE", kind).replace("N", str(n)).replace("K", str(k))
+    generator = torch.Generator().manual_seed(n + k)
+    a, x = (torch.randn(shape, generator=generator, dtype=dtype) for shape in ((n, k), (k,)))
+    calls = [[a, x, torch.randn(m, k, generator=generator, dtype=dtype), count] for m, count in
+             ((1, 0), (1, 2), (1, 9), (4, 7), (9, 6), (0, 5))]  # fmt: skip
+    made = agree(text, *calls, rounding=1e-4 if kind == "f32" else 1e-12)
+    assert not gave_up(made)
+
+
 _FROZEN = """program "f" {
   input %x : DTYPE[m, 33] = "x"
   param %w : DTYPE[70, 33] "w" = "w" parameter
