@@ -22,7 +22,7 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several
-from runtime.tracer.values.referred import Readers
+from runtime.tracer.values.referred import Reader
 from runtime.tracer.values.structure import CONTAINERS, Before, Choice, DictContent, Growing, ListContent
 from runtime.tracer.values.unjournaled import NOTHING
 
@@ -52,18 +52,14 @@ class _Kind(NamedTuple):
     choice: bool
     several: bool
     is_made: bool
-    iterator: bool
-    read: Callable[[Any], Iterable[Any]]
-    """What else objects of it refer to."""
 
 
-def _kind(kind: type, made: Container[int], readers: Readers) -> _Kind:
+def _kind(kind: type, made: Container[int]) -> _Kind:
     items = issubclass(kind, _WITH_ITEMS)
     container = issubclass(kind, CONTAINERS) and kind not in (ListContent, DictContent) and not is_dataclass(kind)
     return _Kind(
         issubclass(kind, _LARGE), kind in NOTHING, container, items and kind not in _PYTHONS, items,
         issubclass(kind, dict), issubclass(kind, Choice), issubclass(kind, Several), id(kind) in made,
-        contents.may_be_iterator(kind), readers.of(kind, namespaces=True),
     )  # fmt: skip
 
 
@@ -92,6 +88,8 @@ def older(
     kinds: dict[int, _Kind | None] = {}
     hidden, readers = session.containers.hidden, session.containers.readers
     supers: set[int] = set()
+    ways: dict[int, tuple[bool, Reader]] = {}
+    """Whether objects of a class may be iterators, and how to read what else they refer to."""
     while todo:
         value = todo.pop()
         cls = type(value)
@@ -100,7 +98,7 @@ def older(
         try:
             kind = kinds[id(cls)]
         except KeyError:
-            kind = kinds[id(cls)] = None if issubclass(cls, _LEAVES) else _kind(cls, made, readers)
+            kind = kinds[id(cls)] = None if issubclass(cls, _LEAVES) else _kind(cls, made)
         if kind is None or id(value) in seen:
             continue
         seen.add(id(value))
@@ -133,8 +131,11 @@ def older(
         elif cls is super:
             todo += _of_super(value, supers)
         else:
-            parts = kind.read(value)
-            if kind.iterator and contents.is_iterator(value):
+            way = ways.get(id(cls))
+            if way is None:
+                way = ways[id(cls)] = contents.may_be_iterator(cls), readers.of(cls, namespaces=True)
+            parts = way[1](value)
+            if way[0] and contents.is_iterator(value):
                 parts = list(parts)
                 objects.kept += parts
             todo += parts
