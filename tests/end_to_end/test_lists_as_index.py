@@ -44,6 +44,7 @@ KEYS = {
     "three bools": "[bool(n > 0), True, bool(n > 1)]", "bools known before": "[True, False, True], n.item()",
     "four bools": ":, [bool(n > 0), True, False, bool(n > 1)]", "bools after a number": "n.item(), [True, False] * 2",
     "an array of NumPy's": "[np.array([0, 1]), n.item()]", "a number of NumPy's": "[np.int64(1), n.item()]",
+    "a number of NumPy's and one of the run": "np.int64(1), n.item()",
     "deep": "[[[[n.item()]], [[1]]]]", "grown": "kept(x, n)", "grown columns": ":, kept(x, n)",
     "grown and a number": "kept(x, n), n.item()", "grown, as a tuple's only item": "tuple(kept(x, n)),",
     "grown floats": "[float(i) for i in kept(x, n)]", "two grown": "[kept(x, n), kept(x, n)]",

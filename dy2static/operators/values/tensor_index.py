@@ -165,7 +165,7 @@ def _of_rank(value: torch.Tensor, rank: int) -> torch.Tensor:
 def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
     """The view that the ints, slices and Nones of a key select, and the tensors that index its dimensions."""
     parts = list(key) if isinstance(key, tuple) else [key]
-    parts = [part.item() if _is_number(session, part) else part for part in parts]
+    parts = [part.item() if isinstance(part, numpy.integer) or _is_number(session, part) else part for part in parts]
     used = sum(_dims_of(part) for part in parts)
     rank = session.fake(tensor).dim()
     if used > rank:
