@@ -116,6 +116,7 @@ FUNCTIONS = [
 INPUTS = [torch.randn(4, 4, generator=torch.Generator().manual_seed(3)) + shift for shift in (0.0, 0.7, -0.7)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_as_in_eager(function: Any) -> None:
     calls = [(x.requires_grad_(),) for x in INPUTS]

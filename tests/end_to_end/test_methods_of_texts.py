@@ -66,7 +66,7 @@ def _program(use: str, tmp_path: Path) -> Any:
     return module_of(file).f
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("use", USES)
 def test_as_in_eager(use: str, tmp_path: Path) -> None:
     function = _program(use, tmp_path)

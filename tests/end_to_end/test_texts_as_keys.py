@@ -136,6 +136,7 @@ FUNCTIONS = [
 INPUTS = [torch.randn(3, 4, generator=torch.Generator().manual_seed(seed)) for seed in (3, 4, 5)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_as_in_eager(function: Any) -> None:
     calls = [(x.requires_grad_(),) for x in INPUTS]
