@@ -10,6 +10,7 @@ import torch
 
 from runtime.native.serving import SMALL
 from runtime.native.stack import Stack, listed
+from tests.oracle import same
 from tests.runtime.native.programs import compiled, gave_up
 
 _TWO = """program "f" {
@@ -37,11 +38,12 @@ _TWO = """program "f" {
 }"""
 
 
-def _right(found: list[Any], x: torch.Tensor, y: torch.Tensor) -> None:
+def _require_right(found: list[Any], x: torch.Tensor, y: torch.Tensor) -> None:
     count = x.shape[0]
-    assert [one.tolist() for one in listed(found[0])] == (-x).tolist()
-    assert [one.tolist() for one in listed(found[2])] == [(y + step + 1).tolist() for step in range(count)]
-    assert torch.equal(found[1], y + count) and found[3] == count
+    same(list(listed(found[0])), list(-x))
+    same(list(listed(found[2])), [y + step + 1 for step in range(count)])
+    same(found[1], y + count)
+    assert found[3] == count
 
 
 def test_small_lists_share_one_memory() -> None:
@@ -62,7 +64,7 @@ def test_small_lists_share_one_memory() -> None:
             assert len(stacks) == 2 and stacks[0]._memory is stacks[1]._memory
             assert all(one.address % 64 == 0 for one in stacks)
     for found, x, y in seen:
-        _right(found, x, y)
+        _require_right(found, x, y)
     assert not gave_up(made)
 
 
@@ -76,5 +78,5 @@ def test_hooks_on_saved_tensors_hear_of_each_item(calls: int) -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda one: one, lambda one: one):
         found = made.run([x, y], [])
     assert type(found[0]) is type(found[2]) is list
-    _right(found, x, y)
-    _right(made.run([x, y], []), x, y)
+    _require_right(found, x, y)
+    _require_right(made.run([x, y], []), x, y)
