@@ -66,7 +66,15 @@ def counted_of_a_list(x: Any) -> Any:
     return Counter(words).most_common(1), Counter(words)
 
 
+def sorted_keys(x: Any) -> Any:
+    t: Any = defaultdict(list)
+    for i in range(int((x > 0).sum())):
+        t["odd" if i % 2 else "even"].append(i)
+    return sorted(t), sorted(t, key=len, reverse=True), {k: len(t[k]) for k in sorted(t)}
+
+
 FUNCTIONS = [
+    sorted_keys,
     of_a_defaultdict, on_two_paths, of_a_dict, ordered, values_are_the_same_objects, counted, counted_of_a_list,
 ]  # fmt: skip
 INPUTS = [torch.randn(3, 3, generator=torch.Generator().manual_seed(3)) + shift for shift in (0.0, 0.7, -0.7)]

@@ -70,6 +70,7 @@ from dy2static.operators.shared.staging import (
     any_staged,
     distribute,
     held_choice,
+    python_method,
     unbound_message,
 )
 from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
@@ -154,6 +155,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if of_numbers is not NotImplemented:
         return of_numbers
     args = keyed.taken(session, f, args, kwargs)
+    if f is sorted and args and isinstance(args[0], dict) and python_method(args[0], "__iter__") is None:
+        args = traced_call(session, list, args[:1], {}), *args[1:]  # it sees the keys alone
     of_numpy = numpy_arrays.called(session, f, args, kwargs)
     if of_numpy is not NotImplemented:
         return of_numpy
