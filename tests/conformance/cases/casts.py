@@ -123,7 +123,7 @@ def kinds(t):
     return isinstance(n, int), isinstance(n, float), isinstance(n, bool), isinstance(t, torch.Tensor), type(n) is int
 
 
-@case("isinstance where paths differ", *BOTH, idle=2)
+@case("isinstance where paths differ", *BOTH)
 def kinds_differ(x):
     y = 3 if x.sum() > 0 else "three"
     if isinstance(y, str):

@@ -52,7 +52,7 @@ def python_bool(x):
     return x, positive, not positive
 
 
-@case("None on one path", *BOTH, idle=1)
+@case("None on one path", *BOTH)
 def none_on_one_path(x):
     best = None
     if x.sum() > 0:
@@ -62,7 +62,7 @@ def none_on_one_path(x):
     return x - best, best
 
 
-@case("None on one path", *BOTH, idle=1)
+@case("None on one path", *BOTH)
 def none_or_number(x):
     limit = 3
     if x.sum() > 0:

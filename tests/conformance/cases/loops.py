@@ -190,7 +190,7 @@ def while_true_two(x, n):
     return x, steps
 
 
-@case("condition that becomes a tensor midway", *[(vec(v), num(True)) for v in (1.0, 5.0)], idle=1)
+@case("condition that becomes a tensor midway", *[(vec(v), num(True)) for v in (1.0, 5.0)])
 def becomes_tensor(x, flag):
     going = True
     n = 0
@@ -282,7 +282,7 @@ def changes_size(x, n):
     return x, x.shape[0]
 
 
-@case("state that starts as None", (vec(1.0), num(0)), (vec(1.0), num(1)), (vec(1.0), num(3)), idle=1)
+@case("state that starts as None", (vec(1.0), num(0)), (vec(1.0), num(1)), (vec(1.0), num(3)))
 def starts_as_none(x, n):
     h = None
     for i in range(n):

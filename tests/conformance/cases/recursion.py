@@ -224,7 +224,7 @@ def keywords(x, *rest, scale=2, **more):
     return x + more.get("bias", 0) + sum(rest)
 
 
-@case("None in the place of a tensor", *DEPTHS, idle=1)
+@case("None in the place of a tensor", *DEPTHS)
 def optional(x, before=None):
     if x.sum() > 1:
         return optional(x / 2, x)

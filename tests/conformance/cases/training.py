@@ -111,7 +111,7 @@ def left_out(x):
     return w.detach(), w.grad
 
 
-@case("a learning rate scheduler", *BOTH, idle=1)
+@case("a learning rate scheduler", *BOTH)
 def scheduled(x):
     w = torch.ones(3, requires_grad=True)
     opt = optim.SGD([w], lr=0.1)
