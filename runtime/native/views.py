@@ -207,6 +207,8 @@ def emit_expand(low: Lowering, op: Operator) -> None:
     strides: list[Expr] = []
     for place, wanted in enumerate(sizes):
         size = None if type(wanted) is int and wanted == -1 else low.size(wanted)
+        if size is not None and not isinstance(size, int):
+            low.w.bail(f"{size} < 0")
         if place < missing:
             if size is None:
                 raise Unsupported("sizes")
@@ -276,7 +278,10 @@ def _wanted(low: Lowering, t: Tensor, wanted: Sequence[Operand]) -> list[Expr]:
         rest: Expr = 1
         for one in wanted:
             if not (type(one) is int and one == -1):
-                rest = low.w.arith("*", low.size(one), rest)
+                size = low.size(one)
+                if not isinstance(size, int):  # another -1, which PyTorch refuses
+                    low.w.bail(f"{size} < 0")
+                rest = low.w.arith("*", size, rest)
         if isinstance(total, int) and isinstance(rest, int):
             if rest == 0 or total % rest:
                 raise Unsupported("sizes that do not fit")
