@@ -31,6 +31,14 @@ Refused = Callable[..., AbstractContextManager[None]]
 ``said``: the error says this."""
 
 
+@pytest.fixture(autouse=True)
+def _cache_of_casts() -> Iterator[None]:
+    """What a trace switches off, where a test enters only a part of what a trace enters."""
+    before = torch.is_autocast_cache_enabled()
+    yield
+    torch.set_autocast_cache_enabled(before)
+
+
 @pytest.fixture
 def session() -> Iterator[Session]:
     """A trace, which this thread is in."""
