@@ -196,19 +196,19 @@ class Group:
     def __iter__(self) -> Iterator[Any]:
         groups = self.groups
         if groups.now == self.number:
-            key, count = groups.key_of(groups.now), len(groups.items)
-            while groups.now == self.number and groups.place < count and groups.key_of(groups.place) == key:
+            key = groups.key_of(groups.now)
+            while groups.now == self.number and groups.place < len(groups.items) and groups.key_of(groups.place) == key:
                 groups.place += 1
                 yield groups.items[groups.place - 1]
 
 
 def groupby(items: Any, key: Callable[[Any], Any] | None) -> Iterator[Any]:
-    groups, count = Groups(items, key), len(items)
-    while groups.place < count:
+    groups = Groups(items, key)
+    while groups.place < len(items):  # it may grow meanwhile
         groups.now = groups.place
         found = groups.key_of(groups.now)
         yield found, Group(groups, groups.now)
-        while groups.place < count and groups.key_of(groups.place) == found:
+        while groups.place < len(items) and groups.key_of(groups.place) == found:
             groups.place += 1
     groups.now = -1
 

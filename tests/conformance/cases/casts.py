@@ -117,6 +117,11 @@ def split_texts(t):
     return f"layer.{int(t)}.weight".split(".")
 
 
+@case("bytes of text made of numbers read off tensors", *NUMBERS, refused="D2S262")
+def encoded_texts(t):
+    return f"layer.{int(t)}.weight".encode()
+
+
 @case("isinstance of numbers", *NUMBERS)
 def kinds(t):
     n = t.item()
