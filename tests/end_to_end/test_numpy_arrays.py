@@ -114,7 +114,9 @@ UNTRIED = {"ldexp", "matvec", "vecmat", "isnat", "modf", "linalg.multi_dot", "li
 def test_counts():
     """Runs last, after all cases: how many calls of the table were the same, and how many refused."""
     print(dict(counts))
-    assert not counts or counts["same"] > 3 * counts["refused"]
+    if not counts:
+        pytest.skip("no case ran before it in this process")
+    assert counts["same"] > 3 * counts["refused"]
 
 
 # -- arrays in functions
