@@ -59,7 +59,7 @@ def ended_by_data(x, w, n, most):
 def ranged(x, w, n, most):
     with loop_options(checkpoints=most):
         for i in range(int(n)):
-            x = torch.sin(x @ w) * (i + 1) * 0.3
+            x = torch.sin(x @ w) * (i + 1) * 0.1
     return x
 
 
