@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -58,7 +59,7 @@ class Join:
 
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
-                pictured = unification.structure_of(session, value, context)
+                pictured = self._pictured(path, value, context)
                 if isinstance(value, structure.ListContent):
                     self._picture_records(value)
                 return unification.with_rows(session, pictured, context) if session.containers.has_rows else pictured
@@ -81,6 +82,18 @@ class Join:
             for one in pictures[1:]:
                 joined = unification.require_few(session, unification.unify(session, joined, one, context))
         self.items.append((values, joined, hint))
+
+    def _pictured(self, path: Path, value: Any, context: structure.JoinContext) -> structure.Structure:
+        """The structure of what a path leaves, what is made there by what it holds: it holds that on the path alone."""
+        pictured = unification.structure_of(self.session, value, context)
+        if not isinstance(value, (structure.ListContent, structure.DictContent)):
+            return pictured
+        if not isinstance(pictured, (structure.Sequence, structure.Fields)):
+            return pictured
+        return replace(pictured, items=tuple(
+            unification.carried(self.session, item, context)
+            if isinstance(item, structure.Known) and self._is_made_inside(path, item.value) else item
+            for item in pictured.items))  # fmt: skip
 
     def _picture_records(self, values: Iterable[Any]) -> None:
         """Note how a list that grows holds copies of the records among what a path leaves in a list."""
