@@ -542,3 +542,44 @@ def test_a_write_that_autograd_does_not_see() -> None:
         z.sum().backward()
         found.append((z, x.grad))
     same(found[1], found[0])
+
+
+READ_ONLY = (
+    "np.broadcast_to(a, (2, 3))", "np.broadcast_to(m, (2, 3, 3))", "np.diagonal(m)", "m.diagonal()",
+    "np.einsum('ii->i', m)", "np.lib.stride_tricks.sliding_window_view(a, 2)", "a[::-1]", "np.flip(m)",
+)  # fmt: skip
+VIEWS_OF_IT = (
+    "v", "v[1:2]", "v[...]", "v.T", "v[1:]", "v[:, None]", "v.reshape(-1)", "np.squeeze(v)", "v.view()", "v + 0",
+    "np.atleast_2d(v)[0]",
+)  # fmt: skip
+WRITES_OF_IT = ("w[:] = 7", "w[0] = 7", "w += 1", "np.copyto(w, 1)", "w.fill(3)", "w[-1:] = x.sum().item()")
+
+
+@pytest.mark.sample(9)
+@pytest.mark.parametrize(("made", "view"), list(itertools.product(READ_ONLY, VIEWS_OF_IT)))
+def test_views_that_may_not_be_written(made: str, view: str, tmp_path: Path) -> None:
+    """Where other names hold the memory, where none does, and carried by a loop: as eager, or refused."""
+    begins = (f"v = {made}", f"v = {made}\n    a = m = None", f"for _ in range(2):\n        a, v = {made}, a")
+    for number, (begin, write) in enumerate(itertools.product(begins, WRITES_OF_IT)):
+        path = tmp_path / f"form_{number}.py"
+        path.write_text(f"def f(x):\n    a = x.numpy() * 1\n    m = np.ones((3, 3)) * a\n    {begin}\n"
+                        f"    w = {view}\n    {write}\n    return w\n")  # fmt: skip
+        names: dict[str, Any] = {"np": np}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        _as_eager_or_refused(names["f"], f"{begin}\n{write}")
+
+
+def _as_eager_or_refused(function: Any, form: str) -> None:
+    try:
+        expected = function(X.clone())
+    except (ValueError, IndexError, TypeError) as error:
+        with pytest.raises((type(error), TraceError)) as raised:
+            to_static(function)(X.clone())
+        assert not isinstance(raised.value, TraceError) or raised.value.code in ("D2S213", "D2S222"), form
+        return
+    try:
+        got = to_static(function)(X.clone())
+    except TraceError as error:
+        assert error.code in ("D2S213", "D2S222"), (form, str(error))
+    else:
+        same(got, expected)

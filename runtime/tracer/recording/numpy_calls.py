@@ -272,6 +272,8 @@ def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
 def _sample(session: Session, value: Any, fill: Any) -> Any:
     if isinstance(value, NumpyArray):
         array = _real(session, session.fake(value.tensor), fill).numpy()
+        if isinstance(value, NumpyCopy):
+            array.flags.writeable = False  # and so are views of it
         return array[()] if isinstance(value, NumpyScalar) else array
     if isinstance(value, torch.Tensor):
         info = session.info(value)
