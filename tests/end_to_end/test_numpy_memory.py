@@ -559,14 +559,14 @@ WRITES_OF_IT = ("w[:] = 7", "w[0] = 7", "w += 1", "np.copyto(w, 1)", "w.fill(3)"
 @pytest.mark.parametrize(("made", "view"), list(itertools.product(READ_ONLY, VIEWS_OF_IT)))
 def test_views_that_may_not_be_written(made: str, view: str, tmp_path: Path) -> None:
     """Where other names hold the memory, where none does, and carried by a loop: as eager, or refused."""
-    begins = (f"v = {made}", f"v = {made}\n    a = m = None", f"for _ in range(2):\n        a, v = {made}, a")
-    for number, (begin, write) in enumerate(itertools.product(begins, WRITES_OF_IT)):
+    ends = ("", "a = m = v = None", "a = m = v = None\n    for _ in range(2):\n        w, a = a, w\n")
+    for number, (end, write) in enumerate(itertools.product(ends, WRITES_OF_IT)):
         path = tmp_path / f"form_{number}.py"
-        path.write_text(f"def f(x):\n    a = x.numpy() * 1\n    m = np.ones((3, 3)) * a\n    {begin}\n"
-                        f"    w = {view}\n    {write}\n    return w\n")  # fmt: skip
+        path.write_text(f"def f(x):\n    a = x.numpy() * 1\n    m = np.ones((3, 3)) * a\n    v = {made}\n"
+                        f"    w = {view}\n    {end}\n    {write}\n    return w\n")  # fmt: skip
         names: dict[str, Any] = {"np": np}
         exec(compile(path.read_text(), str(path), "exec"), names)
-        _as_eager_or_refused(names["f"], f"{begin}\n{write}")
+        _as_eager_or_refused(names["f"], f"{end}\n{write}")
 
 
 def _as_eager_or_refused(function: Any, form: str) -> None:
