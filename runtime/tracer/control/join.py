@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from runtime.ir import UNDEF, Location, Operand, Variable, leaves
+from runtime.ir import UNDEF, Location, Operand, ScalarType, Variable, leaves
+from runtime.tracer.control import selections
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.joined_aliases import JoinAliases
 from runtime.tracer.control.joined_copies import JoinCopies
@@ -25,6 +27,7 @@ from runtime.tracer.recording.session import Session
 from runtime.tracer.values import flattening, origins, structure, unification
 from runtime.tracer.values.tensor_pairs import tensor_pairs
 
+_INT = ScalarType("int")
 NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
@@ -77,6 +80,9 @@ class Join:
             values = [value if path.ended or value is NOWHERE else _known(session, path, value)
                       for path, value in zip(self.paths, values)]  # fmt: skip
             alive = [(path, value) for path, value in zip(self.paths, values) if any(path is one for one, _ in alive)]
+            if isinstance(alive[0][1], torch.Tensor) and all(value is alive[0][1] for _, value in alive):
+                self.items.append((values, structure.Known(alive[0][1]), hint))
+                return
             pictures = [picture(path, value) for path, value in alive]
             joined = pictures[0]
             for one in pictures[1:]:
@@ -122,6 +128,7 @@ class Join:
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
         session = self.session
+        chooses = name == "switch" and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
         for part in self.parts:
@@ -138,7 +145,11 @@ class Join:
             part.recorded(op, rest)
         if all(path.ended for path in self.paths):
             return []
-        results = self._lifted(self._told_once(list(op.outputs[:count])))
+        told = self._told_once(name, pred, list(op.outputs[:count]))
+        results = self._lifted(told, {})
+        if chooses:
+            earlier = self._chosen_before(pred.var, results)
+            results = self._lifted(told, earlier) if earlier else results
         rows = [([None if value is NOWHERE else value for value in values], item, result)
                 for (values, item, _), result in zip(self.items, results)]  # fmt: skip
         origins.note_join(session, op, self.paths, rows)
@@ -161,18 +172,32 @@ class Join:
                 yields += part.yields(path)
         return yields
 
-    def _told_once(self, outputs: list[Variable]) -> list[Variable]:
-        """The Variables, each that says the same about the path as an earlier one replaced by that: what several values
-        are is then known together."""
+    def _told_once(self, name: str, pred: Staged, outputs: list[Variable]) -> list[Variable]:
+        """The Variables, each that says the same about the path as an earlier one, or as the number that a ``switch``
+        goes by, replaced by that: what several values are is then known together."""
         first: dict[tuple[Operand, ...], Variable] = {}
+        if name == "switch":
+            first[tuple(number for number, path in enumerate(self.paths) if not path.ended)] = pred.var
         told = []
         for position, variable in enumerate(outputs):
             yields = tuple(path.scope.block.yields[position] for path in self.paths if not path.ended)
-            is_known = all(type(one) is int for one in yields)
+            is_known = all(type(one) is int or isinstance(one, Variable) and one.type == _INT for one in yields)
             told.append(first.setdefault(yields, variable) if is_known else variable)
         return told
 
-    def _lifted(self, outputs: list[Variable]) -> list[Any]:
+    def _chosen_before(self, selector: Variable, results: list[Any]) -> dict[Variable, torch.Tensor]:
+        """Among the Variables of tensors that a ``switch`` only chooses, those of which it is known what they are."""
+        session = self.session
+        options: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        for _, tensors in self._met(results):
+            for one, result in tensors:
+                options.setdefault(id(result), (result, []))[1].append(one)
+        chosen = [(result, selections.once(session, selector, among, result))
+                  for result, among in options.values() if len(among) == len(self.paths)]  # fmt: skip
+        return {session.info(result).storage.first: tensor for result, tensor in chosen if tensor is not result}
+
+    def _lifted(self, outputs: list[Variable], known: dict[Variable, torch.Tensor]) -> list[Any]:
+        """The values; ``known``: the tensors of some Variables."""
         session = self.session
         variables = iter(outputs)
         results = []
@@ -185,7 +210,7 @@ class Join:
                     next(variables)
                 results.append(seen[identity])
                 continue
-            value = flattening.lift(session, item, variables, self.context)
+            value = flattening.lift(session, item, variables, self.context, {**known} if known else None)
             if one_object:
                 seen[identity] = value
             results.append(value)
@@ -228,16 +253,24 @@ def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> boo
 
 def _known(session: Session, path: Path, value: Any) -> Any:
     """A value that a path leaves, with what it is there in place of one of several; so is what a container holds."""
+    if isinstance(value, torch.Tensor) and not any(scope.selections for scope in path.scope.chain()):
+        return value
+    with path.inside(session):
+        return _narrowed(session, value)
+
+
+def _narrowed(session: Session, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return selections.known(session, value)
     if isinstance(value, structure.Choice):
-        if hasattr(value, "run"):
-            return value
-        with path.inside(session):
-            known = selected.only(session, value.selector)
-        return value if known is None else _known(session, path, value.options[known])
-    if type(value) is structure.ListContent and any(isinstance(item, structure.Choice) for item in value):
-        return structure.ListContent(_known(session, path, item) for item in value)
-    if type(value) is structure.DictContent and any(isinstance(item, structure.Choice) for item in value.values()):
-        return structure.DictContent({key: _known(session, path, item) for key, item in value.items()})
+        known = None if hasattr(value, "run") else selected.only(session, value.selector.var)
+        return value if known is None else _narrowed(session, value.options[known])
+    if isinstance(value, structure.DictContent):
+        now = {key: _narrowed(session, item) for key, item in value.items()}
+        return value if all(map(operator.is_, now.values(), value.values())) else structure.DictContent(now)
+    if isinstance(value, structure.ListContent):
+        items = [_narrowed(session, item) for item in value]
+        return value if all(map(operator.is_, items, value)) else structure.ListContent(items)
     return value
 
 

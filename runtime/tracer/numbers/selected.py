@@ -31,11 +31,11 @@ def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
     session.scope.selected[selector] = values if known is None else known & values
 
 
-def only(session: Session, selector: Staged) -> int | None:
+def only(session: Session, selector: Variable) -> int | None:
     """The one value that a number has on the path that the trace is on; None if there are several, or none is known."""
     possible: frozenset[int] | None = None
     for scope in session.scope.chain():
-        known = scope.selected.get(selector.var)
+        known = scope.selected.get(selector)
         if known is not None:
             possible = known if possible is None else possible & known
     return next(iter(possible)) if possible is not None and len(possible) == 1 else None

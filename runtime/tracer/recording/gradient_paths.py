@@ -19,7 +19,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
 from runtime.ops import aten
-from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken
+from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken, block_taken
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope, Session
@@ -232,7 +232,7 @@ class _Walk:
         """What every path makes it of is certain."""
         paths = []
         for number, block in enumerate(op.blocks):
-            if self.taken.get(op, number) != number:
+            if block_taken(op, self.taken) not in (None, number):
                 continue
             outer = {
                 block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None

@@ -10,9 +10,9 @@ is asked path by path: where z is leaf_a, y is f(z).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from runtime.ir import ArrayType, Operator, TensorType, Variable
+from runtime.ir import ArrayType, Operand, Operator, TensorType, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of, may_pass, passed
@@ -20,8 +20,8 @@ from runtime.ir.ports import flow_of, may_pass, passed
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
-Taken = dict[Operator, int]
-"""Which Block of branches ran, and whether loops had an iteration."""
+Taken = dict[Operator | Variable, int]
+"""Which Block of branches ran, also of those that go by some bool or number, and whether loops had an iteration."""
 NO_ITERATION, LAST_ITERATION = 0, 1
 _ITEMS = frozenset(f"array.{name}" for name in ("get", "load", "pop", "lookup"))
 """Operators that give an item of a list as it is."""
@@ -56,22 +56,33 @@ class Sources:
             yield var, taken
             return
         if kind is Kind.BRANCH:
-            for number, one in self._of_paths(op, op.outputs.index(var)):
-                if taken.get(op, number) == number:
-                    yield from self.ways(one, {**taken, op: number})
+            for number, one in enumerate(_of_paths(op, op.outputs.index(var))):
+                if isinstance(one, Variable) and block_taken(op, taken) in (None, number):
+                    yield from self.ways(one, self._take(op, number, taken))
             return
         if kind is Kind.LOOP:
             yield from self._of_loop(op, var, taken)
             return
         yield from ((one, taken) for one in self.of(var))
 
-    def _of_paths(self, op: Operator, place: int) -> Iterator[tuple[int, Variable]]:
-        """What each Block of a branch gives for an output."""
-        for port in flow_of(op).ports(op):
-            for number, (block, position) in enumerate(zip(op.blocks, port.yields)):
-                value = None if port.output != place or position is None else block.yields[position]
-                if isinstance(value, Variable):
-                    yield number, value
+    def _take(self, op: Operator, number: int, taken: Taken) -> Taken:
+        """``taken``, and a Block of a branch: other branches may go by the same value, or by one that it gives."""
+        taken = {**taken, op: number}
+        for place, output in enumerate(op.outputs):
+            value = _of_paths(op, place)[number]
+            if type(value) in (bool, int):
+                taken[output] = _block_of(value)
+        (selector, *_) = op.args
+        if not isinstance(selector, Variable):
+            return taken
+        taken[selector] = number
+        maker = self._made.get(selector)
+        if maker is None or maker in taken or flow_of(maker).kind is not Kind.BRANCH:
+            return taken
+        given = _of_paths(maker, maker.outputs.index(selector))
+        able = [path for path, value in enumerate(given)
+                if type(value) not in (bool, int) or _block_of(value) == number]  # fmt: skip
+        return self._take(maker, able[0], taken) if len(able) == 1 else taken
 
     def _of_loop(self, op: Operator, var: Variable, taken: Taken) -> Iterator[tuple[Variable, Taken]]:
         """What was there before a loop, or what its last iteration made; all that it may be, where that is not sure."""
@@ -124,9 +135,31 @@ class Sources:
             yield from _operands(op)
 
 
+def block_taken(op: Operator, taken: Taken) -> int | None:
+    """Which Block of a branch ran, if that is known."""
+    number = taken.get(op)
+    (selector, *_) = op.args
+    return taken.get(selector) if number is None and isinstance(selector, Variable) else number
+
+
+def _block_of(value: Operand) -> int:
+    """Which Block a ``cond`` runs for a bool, or a ``switch`` for a number."""
+    return int(not value) if type(value) is bool else cast(int, value)
+
+
+def _of_paths(op: Operator, place: int) -> list[Operand]:
+    """What each Block of a branch gives for an output; None where that is no value of the Program."""
+    given: list[Operand] = [None] * len(op.blocks)
+    for port in flow_of(op).ports(op):
+        if port.output == place:
+            for number, (block, position) in enumerate(zip(op.blocks, port.yields)):
+                given[number] = None if position is None else block.yields[position]
+    return given
+
+
 def _operands(op: Operator) -> Iterator[Variable]:
     operands = leaves((op.args, tuple(op.kwargs.values())))
     return (one for one in operands if isinstance(one, Variable) and isinstance(one.type, (ArrayType, TensorType)))
 
 
-__all__ = ["LAST_ITERATION", "NO_ITERATION", "Sources", "Taken"]
+__all__ = ["LAST_ITERATION", "NO_ITERATION", "Sources", "Taken", "block_taken"]

@@ -77,6 +77,8 @@ class Scope:
     sizes: dict[Any, Variable] = field(default_factory=dict)
     selected: dict[Variable, frozenset[int]] = field(default_factory=dict)
     """What the path to it says of numbers that tell which of several a value is."""
+    selections: dict[Any, Any] = field(default_factory=dict)
+    """Tensors that such a number chose in the Block (see ``control.selections``)."""
     begins: dict[Variable, Variable] = field(default_factory=dict)
     """In the body of a loop: what values that it carries were before the loop."""
     firsts: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)

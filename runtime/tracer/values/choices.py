@@ -62,7 +62,7 @@ def distribute(
 
     if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
         return choice.run(session, function)
-    known = selected.only(session, choice.selector)
+    known = selected.only(session, choice.selector.var)
     if known is not None:
         return path(choice.options[known])()
     before = session.constructs.paths

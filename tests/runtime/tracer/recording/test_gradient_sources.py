@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
-from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Sources
+from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Sources, block_taken
 from runtime.tracer.recording.session import Session
 
 FLOATS = TensorType(torch.float32, (3,))
@@ -55,7 +55,8 @@ def written(session: Session) -> Written:
 
 
 def ways(session: Session, var: Variable) -> list[tuple[str, Sequence[int]]]:
-    return [(one.hint, list(taken.values())) for one, taken in Sources(session).ways(var, {})]
+    return [(one.hint, [number for key, number in taken.items() if isinstance(key, Operator)])
+            for one, taken in Sources(session).ways(var, {})]  # fmt: skip
 
 
 def test_what_an_operator_computes_is_itself(session: Session, written: Written) -> None:
@@ -68,6 +69,18 @@ def test_a_branch_gives_one_of_two(session: Session, written: Written) -> None:
     out, op = written.cond(a, b)
     assert Sources(session).of(out) == {a, b} and ways(session, out) == [("a", [0]), ("b", [1])]
     assert [one for one, _ in Sources(session).ways(out, {op: 1})] == [b]
+
+
+def test_branches_by_the_same_number(session: Session, written: Written) -> None:
+    """A switch by a number that a branch gives, and another switch by it: all of them took one path."""
+    a, b, c, d = map(written.tensor, "abcd")
+    number, first = written.cond(1, 0, type=ScalarType("int"))
+    blocks = [[Block([], [], [value]) for value in pair] for pair in ((a, b), (c, d))]
+    one, other = (session.emit_operator("switch", [number], types=[FLOATS], blocks=pair) for pair in blocks)
+    for value, taken in Sources(session).ways(one.outputs[0], {}):
+        path = 0 if value is a else 1
+        assert taken[first] == 1 - path and block_taken(other, taken) == path
+        assert [found for found, _ in Sources(session).ways(other.outputs[0], taken)] == [(c, d)[path]]
 
 
 def test_branches_after_each_other(session: Session, written: Written) -> None:
