@@ -26,7 +26,7 @@ from runtime.ir.definition import About, definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.ops.update import is_unnoticed
+from runtime.ops.update import is_counted, is_unnoticed, overloads
 from runtime.tracer.ambient.calls import flatten_results, tensors_in
 from runtime.tracer.memory.conditions import ALWAYS, NEVER
 from runtime.tracer.numbers import number_operands, scalars
@@ -434,6 +434,9 @@ class Forward:
         self._live.update(saved)
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]
+            if definition_of(inner.name).about is About.NUMBERS:
+                self._plain(inner)
+                continue
             overload = aten.resolve(inner.name)
             if torch_internals.without_formula(overload):
                 raise NotDifferentiable(inner.name)
@@ -447,7 +450,7 @@ class Forward:
 
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
-        counted = any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops)
+        counted = is_counted(block)
         counts = self.versions.counts(self.plain(one) for one in block.captures())
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
@@ -537,7 +540,7 @@ def _written_from(op: Operator) -> list[Variable]:
     apart: set[Variable] = set()
     found = {base: None for base in op.args if isinstance(base, Variable)}
     inside = {*op.blocks[0].args}
-    for inner in op.blocks[0].ops:
+    for inner, overload in overloads(op.blocks[0]):
         detaches = inner.name == "aten.detach.default"
         read: dict[Variable, None] = {}
         for var in () if detaches or inner.grad_mode == "off" else _read(inner):
@@ -545,7 +548,7 @@ def _written_from(op: Operator) -> list[Variable]:
         target = next(leaves(inner.args), None)
         if detaches or target in apart:
             apart.update(inner.outputs)
-        elif aten.resolve(inner.name)._schema.is_mutable:
+        elif overload._schema.is_mutable:
             found.update(read)
         flows.update(dict.fromkeys(inner.outputs, read))
         inside.update(inner.outputs)

@@ -19,6 +19,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
 from runtime.ops import aten
+from runtime.ops.update import is_counted
 from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class _Walk:
         if place >= len(bases) and block.yields[place] not in block.args:  # as of batch normalisation
             self.through.add(op)
             yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
-        elif any(op.name.startswith("aten.") and aten.announces_writes(aten.resolve(op.name)) for op in block.ops):
+        elif is_counted(block):
             self.through.add(op)
             inside = {out for inner in block.ops for out in inner.outputs}
             for inner in block.ops:
