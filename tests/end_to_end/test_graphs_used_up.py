@@ -97,3 +97,19 @@ def test_a_second_gradient_raises_where_it_does_in_eager(seed, paths, tmp_path):
             assert paths or "a second time" in f"{expected.error} {expected.refused}"
             return
         hold(got, expected, f"call {number}", Terms(tolerance=1e-5, gradient_tolerance=1e-4, none_is_zero=True))
+
+
+def test_each_iteration_uses_up_what_its_own_branches_made():
+    def f(x, w, v):
+        n = 0
+        while n < v.sum():
+            t = w.detach().clone().requires_grad_()
+            y = t.exp() if x.sum() > n else t.sin()
+            w = w + torch.autograd.grad(y.sum(), t)[0]
+            n += 1
+        return w
+
+    static = to_static(f)
+    for shift in (0.0, 1.0, -1.0):
+        call = [torch.full((3,), shift), torch.ones(3, requires_grad=True), torch.full((3,), 0.9)]
+        hold(run(static, copied(call)), run(f, copied(call)), "call", Terms(tolerance=1e-5))

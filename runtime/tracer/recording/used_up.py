@@ -50,7 +50,7 @@ def use(
         again |= when
     raise_where(session, again, RuntimeError(SECOND))
     loop = _innermost_loop(session)
-    inside = {op for scope in loop for op in scope.block.ops}
+    inside = {op for scope in loop for op in scope.block.walk()}
     if loop and not retain_graph and any(
         op.attrs.get("of", op) not in inside and op not in paths.earlier and not _keeps_nothing(session, op)
         for op in mine
