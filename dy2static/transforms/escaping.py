@@ -79,6 +79,7 @@ from dy2static.nodes import children, walk
 from dy2static.template import replace
 from dy2static.transforms.base import Context, functions_in
 from dy2static.transforms.caught_raise import leaves_loop
+from dy2static.transforms.fault_sites import named
 from dy2static.transforms.leaving import filled
 
 _DEEPEST = 12
@@ -335,7 +336,10 @@ class _Escaping:
         orelse, other = self._block(node.orelse)
         if checked and orelse:
             orelse = replace("if error is None:\n    body", error=error, body=orelse, origin=node)
+        faults = bool(named(node.handlers))  # of these ``caught_raise`` makes jumps, and moves the handlers to them
+        self.conditions += faults
         handled = [self._handler(handler) for handler in node.handlers]
+        self.conditions -= faults
         node.body, node.orelse, node.finalbody = body, orelse, []
         whole = [node]
         if checked:

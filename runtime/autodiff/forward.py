@@ -26,7 +26,7 @@ from runtime.ir.definition import About, definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.ops.update import is_unnoticed
+from runtime.ops.update import is_counted, is_unnoticed, overloads
 from runtime.tracer.ambient.calls import flatten_results, tensors_in
 from runtime.tracer.memory.conditions import ALWAYS, NEVER
 from runtime.tracer.numbers import number_operands, scalars
@@ -65,6 +65,8 @@ class Forward:
         """Values that need a gradient although nothing they are made of does (``gradients`` asks for theirs)."""
         self.blocked: frozenset[Variable] = frozenset()
         """Values that no gradient is to flow through."""
+        self.may_need: frozenset[Variable] = frozenset()
+        """What may need a gradient in eager although none is asked for here: eager keeps more for its backward then."""
         self.idle: frozenset[Operator] = frozenset()
         """Operators that no gradient has to flow through."""
         self._idle = False
@@ -410,7 +412,11 @@ class Forward:
         (block,) = op.blocks
         if "refused" in op.attrs and torch.is_grad_enabled() and any(map(self.is_active, _read(op))):
             raise NotDifferentiable("a write that PyTorch's autograd refuses")
+        ops = self.session.scope.block.ops
+        before = len(ops)
         self._run_update(op)
+        for one in ops[before:]:  # what is differentiated again asks for the same of them
+            one.attrs.update(op.attrs if one.name == "update" else {})
         self._note_write(op, block)
         if op.grad_mode == "off":
             for base, out in zip(op.args, op.outputs):
@@ -429,25 +435,45 @@ class Forward:
         saved = {}
         for arg, base in zip(block.args, op.args):
             fake = self.value(base)
-            with torch.enable_grad() if op.grad_mode == "off" else contextlib.nullcontext():  # its history goes on
+            with self._history_goes_on() if op.grad_mode == "off" else contextlib.nullcontext():
                 saved[arg] = self.recorder.copy_for_update(fake)
         self._live.update(saved)
+        with torch.no_grad() if is_unnoticed(op) else contextlib.nullcontext():
+            self._run_writes(block)
+        for var, operand in zip(op.outputs, block.yields):
+            self._live[var] = (
+                self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
+            )
+
+    @contextlib.contextmanager
+    def _history_goes_on(self) -> Iterator[None]:
+        """For a copy of what is written without gradients: what is recorded for it, if anything, has a history."""
+        replaying = self.session.replaying
+        assert replaying is not None
+        mode = replaying.grad_mode
+        replaying.grad_mode = "off" if replaying.without_gradients else "inherit"
+        try:
+            with torch.enable_grad():
+                yield
+        finally:
+            replaying.grad_mode = mode
+
+    def _run_writes(self, block: Block) -> None:
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]
+            if definition_of(inner.name).about is About.NUMBERS:
+                self._plain(inner)
+                continue
             overload = aten.resolve(inner.name)
             if torch_internals.without_formula(overload):
                 raise NotDifferentiable(inner.name)
             result = flatten_results(self.call(overload, inner))
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value
-        for var, operand in zip(op.outputs, block.yields):
-            self._live[var] = (
-                self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
-            )
 
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
-        counted = any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops)
+        counted = is_counted(block)
         counts = self.versions.counts(self.plain(one) for one in block.captures())
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
@@ -537,7 +563,7 @@ def _written_from(op: Operator) -> list[Variable]:
     apart: set[Variable] = set()
     found = {base: None for base in op.args if isinstance(base, Variable)}
     inside = {*op.blocks[0].args}
-    for inner in op.blocks[0].ops:
+    for inner, overload in overloads(op.blocks[0]):
         detaches = inner.name == "aten.detach.default"
         read: dict[Variable, None] = {}
         for var in () if detaches or inner.grad_mode == "off" else _read(inner):
@@ -545,7 +571,7 @@ def _written_from(op: Operator) -> list[Variable]:
         target = next(leaves(inner.args), None)
         if detaches or target in apart:
             apart.update(inner.outputs)
-        elif aten.resolve(inner.name)._schema.is_mutable:
+        elif overload._schema.is_mutable:
             found.update(read)
         flows.update(dict.fromkeys(inner.outputs, read))
         inside.update(inner.outputs)

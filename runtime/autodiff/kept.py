@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.autodiff.activity import join_activity
+from runtime.autodiff.activity import can_carry, join_activity
 from runtime.autodiff.versions import Memory
 from runtime.ir import Operator, Variable
 from runtime.tracer.memory.conditions import ALWAYS, PathCondition
@@ -33,6 +33,8 @@ class Keeping:
         self._operands = operands
         self._results = results
         self._activities = {var: forward.activity_of(var) for var in operands if forward.is_active(var)}
+        self._beside = [var for var, value in operands.items()
+                        if var in forward.may_need and var not in self._activities and can_carry(value)]  # fmt: skip
         self._kept: dict[Variable, set[Memory]] = {}
 
     def of(self, memory: Memory) -> PathCondition:
@@ -49,9 +51,29 @@ class Keeping:
         memories = {self._forward.versions.memory(one) for one in self._results if isinstance(one, torch.Tensor)}
         return not any(self.of(memory).maybe for memory in memories)
 
-    def inside(self) -> list[torch.Tensor]:
+    def inside(self) -> list[tuple[torch.Tensor, Memory]]:
         """What is kept in all, also by nodes that do not say so: that of a write of a part has another one in it."""
-        return self._trial(self._activities)[1]
+        return self._kept_with(self._activities)
+
+    def beside(self) -> list[tuple[torch.Tensor, Memory]]:
+        """What eager may keep because operands need a gradient that is not asked for here."""
+        if not self._beside or not self._activities:
+            return []
+        return self._kept_with({*self._activities, *self._beside})
+
+    def _kept_with(self, needing: Container[Variable]) -> list[tuple[torch.Tensor, Memory]]:
+        found, values = self._trial(needing)
+        mine = self._memories_of(found)
+        memories = [(value, mine.get(storage_key(value)) or self._forward.versions.found(value)) for value in values]
+        return [(value, memory) for value, memory in memories if memory is not None]
+
+    def _memories_of(self, found: Sequence[Any]) -> dict[int, Memory]:
+        """The memories of the results, by the storage of those of a trial."""
+        return {
+            storage_key(result): self._forward.versions.memory(replayed)
+            for result, replayed in zip(found, self._results)
+            if isinstance(result, torch.Tensor)
+        }
 
     def _trial(self, needing: Container[Variable]) -> tuple[list[Any], list[torch.Tensor]]:
         """The Operator once more, with a gradient needed by some operands: its results, and what is kept of it."""
@@ -74,11 +96,7 @@ class Keeping:
         if needing not in self._kept:
             versions = self._forward.versions
             found, values = self._trial((needing,))
-            mine = {
-                storage_key(result): versions.memory(replayed)
-                for result, replayed in zip(found, self._results)
-                if isinstance(result, torch.Tensor)
-            }
+            mine = self._memories_of(found)
             values += [value for node in nodes_of(found) for value in torch_internals.saved_by(node)]
             memories = [mine.get(storage_key(value)) or versions.found(value) for value in values]
             self._kept[needing] = {memory for memory in memories if memory is not None}

@@ -75,6 +75,7 @@ def lower_one(
         forward.wanted = frozenset(inputs)
         forward.blocked = frozenset(blocked)
         forward.idle = _idle(program.block, target)
+        forward.may_need = _may_need(program, arguments)
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((arg, ALWAYS) for arg in program.block.args if arg in forward.wanted)
         forward.block(program.block)
@@ -112,6 +113,22 @@ def _idle(block: Block, target: Operator) -> frozenset[Operator]:
             needed.update(reads(op))
             kept.add(op)
     return frozenset(block.ops) - kept
+
+
+def _may_need(program: Program, arguments: Sequence[Any]) -> frozenset[Variable]:
+    """What may need a gradient in eager, besides what leads from what was asked for."""
+    found = {arg for arg, real in zip(program.block.args, arguments)
+             if isinstance(real, torch.Tensor) and real.requires_grad}  # fmt: skip
+    before = -1
+    while len(found) > before:  # what a loop carries comes from its end
+        before = len(found)
+        for op in program.block.walk():
+            read = (var for block in op.blocks for var in (*block.captures(), *block.yields))
+            if op.name == "grad.leaf":
+                found.update(op.outputs)
+            elif op.name != "aten.detach.default" and not found.isdisjoint((*op.inputs, *read)):
+                found.update(op.outputs, *(block.args for block in op.blocks))
+    return frozenset(found)
 
 
 def _assigned(block: Block) -> list[Variable]:

@@ -178,6 +178,8 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
         arriving = [grad for nodes, grad in asked if saved.node in nodes]
         if not arriving:
             continue
+        if saved.beside:
+            raise NotDifferentiable("a value that is kept for other gradients and written since")
         assert saved.keeping is not None
         kept = saved.keeping.of(saved.memory)
         if kept.never:  # no operand for which it is kept needs a gradient

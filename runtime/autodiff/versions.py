@@ -128,6 +128,8 @@ class SavedValue(Watch):
     value: torch.Tensor | None = None
     keeping: Keeping | None = None
     """Says when eager keeps it."""
+    beside: bool = False
+    """It is kept, if at all, for gradients that are not asked for here."""
 
 
 @dataclass(eq=False)
@@ -409,8 +411,7 @@ class Versions:
             if partial or torch_internals.overwrites_saved(node):
                 segment.overwriting[node] = keeping
             parts = keeping.inside() if partial else []
-            for value in [*torch_internals.saved_by(node), *parts]:
-                memory = self.found(value)
+            for value, memory in [*((one, self.found(one)) for one in torch_internals.saved_by(node)), *parts]:
                 if memory is not None:
                     self.chances.kept.append(self.chances.event(memory))
                     shown = [Shown(memory, (before or {}).get(storage_key(value), len(memory.writes)))]
@@ -418,6 +419,13 @@ class Versions:
                     segment.saved.append(saved)
                     self._watches.append(saved)
             todo.extend(following for following, _ in node.next_functions)
+        nodes = [torch_internals.node_of(value) for value in results if isinstance(value, torch.Tensor)]
+        first = next((node for node in nodes if node is not None), None)
+        for value, memory in keeping.beside() if first is not None and self.counting else ():
+            shown = [Shown(memory, (before or {}).get(storage_key(value), len(memory.writes)))]
+            saved = SavedValue(memory, shown, node=first, value=value, keeping=keeping, beside=True)
+            segment.saved.append(saved)
+            self._watches.append(saved)
 
     # -- Blocks ---------------------------------------------------------------------------------------------------
 

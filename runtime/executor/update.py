@@ -11,9 +11,8 @@ import torch
 from runtime.executor.emitter import Emitter
 from runtime.executor.held import note_write
 from runtime.executor.ownership import Owner
-from runtime.ir import Block, Operator, TensorType, Variable
-from runtime.ops import aten
-from runtime.ops.update import is_unnoticed
+from runtime.ir import Operator, TensorType, Variable
+from runtime.ops.update import is_counted, is_unnoticed
 
 
 def copy_of(base: torch.Tensor) -> torch.Tensor:
@@ -73,7 +72,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
     cloner = torch.clone if root == "inherit" else copy_of
     unread = live.unread[id(op)]
     tried = op.attrs.get("repeats") and all(out in unread for out in op.outputs)  # nobody has what was written
-    counts = root == "on" and _counts(block) and not tried and not op.attrs.get("unnoticed")
+    counts = root == "on" and is_counted(block) and not tried and not op.attrs.get("unnoticed")
     counted: list[tuple[str, str]] = []
     if root == "on" and "refused" in op.attrs:
         read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
@@ -117,8 +116,3 @@ def emit(emitter: Emitter, op: Operator) -> None:
         emitter.line("del " + ", ".join(shared))
     emitter.drop(live.at_exit[id(block)])
     emitter.drop(out for out in op.outputs[:count] if out in unread)
-
-
-def _counts(block: Block) -> bool:
-    """Whether autograd counts what a Block writes: not the statistics of a norm, of which schemas say nothing."""
-    return any(aten.announces_writes(aten.resolve(op.name)) for op in block.ops)

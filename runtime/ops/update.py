@@ -16,7 +16,10 @@ same memory under another name, and autograd counted that.
 
 from __future__ import annotations
 
-from runtime.ir.definition import Fail, OpDefinition
+from collections.abc import Iterator
+
+from runtime.ir.block import Block
+from runtime.ir.definition import About, Fail, OpDefinition, definition_of
 from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
@@ -52,6 +55,18 @@ def is_unnoticed(op: Operator) -> bool:
     One that repeats such a write elsewhere is not: it brings a copy up to date.
     """
     return bool(op.attrs.get("unnoticed")) and not op.attrs.get("repeats")
+
+
+def overloads(block: Block) -> Iterator[tuple[Operator, aten.Overload]]:
+    """PyTorch's Operators in the Block of an ``update``; the others compute numbers for them."""
+    for op in block.ops:
+        if definition_of(op.name).about is not About.NUMBERS:
+            yield op, aten.resolve(op.name)
+
+
+def is_counted(block: Block) -> bool:
+    """Whether autograd counts what a Block writes: not the statistics of a norm, of which schemas say nothing."""
+    return any(aten.announces_writes(overload) for _, overload in overloads(block))
 
 
 def _ports(op: Operator) -> list[Port]:

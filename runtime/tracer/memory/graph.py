@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,10 @@ class UsedUp:
     """On which paths it was asked for."""
     taken: Taken
     """The paths that led there, of branches that are over."""
+    on: Callable[[Taken], frozenset[Operator]] | None = None
+    """Those of ``ops`` that it was taken through on some paths."""
+    met: frozenset[Variable] = frozenset()
+    """What it met on the way."""
 
 
 @dataclass(eq=False)
@@ -51,6 +56,8 @@ class Graph(SessionPart):
     """Hooks that each run's backward calls, by their names in the Program."""
     hooks_heard: set[Operator] = state(ITEMS, set)
     """Those that a gradient went through."""
+    formulas: dict[Operator, Callable[[], dict[Variable, Operator]]] = state(ITEMS, dict)
+    """What gradients are made of that ``create_graph`` gave a history: the nodes of it (``recording/formulas``)."""
     used_up: tuple[UsedUp, ...] = state(VALUE, ())
     """The gradients that were asked for and did not retain the graph."""
     leaf_changes: LeafChanges = state(ITEMS, dict)

@@ -93,7 +93,7 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
                     return session.read(value)
                 if type(value) in (list, tuple):
                     return type(value)(operand(item) for item in value)
-                return session.operand(value)
+                return value  # an operand already
 
             operands = [operand(arg) for arg in call.args]
             keywords = {name: operand(value) for name, value in call.kwargs.items()}

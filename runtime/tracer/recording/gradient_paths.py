@@ -9,7 +9,7 @@ later on: where it is wrong, the run ends with an error. That a value is not rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
 from runtime.ops import aten
+from runtime.ops.update import is_counted
 from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken, block_taken
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _LIKE_ANOTHER = frozenset(f"aten.{name}" for name in (
     "expand_as.default", "reshape_as.default", "type_as.default", "view_as.default", "resize_as_.default",
     "to.other", "to_mkldnn_backward.default"))  # fmt: skip
 """Operators that take the sizes or the dtype of another tensor, through which no gradient goes."""
+
+FORMULA = "formula"
+"""The name of what stands for a node of a derivative (``formulas``); it is in no Program."""
 
 Reached = dict[Variable, bool]
 """Values that a gradient reaches; True: on every path."""
@@ -48,6 +52,8 @@ class Paths:
     """What they meet on the way, in Blocks too."""
     made_of: dict[Variable, list[Variable]]
     """What each value that they reach was made of, as far as gradients go on; not of what is in a Block."""
+    inside: dict[Variable, list[Variable]]
+    """The same of what is in Blocks that are closed."""
     alike: dict[Variable, tuple[Variable, Scope]]
     """What open loops carry that they surely go through, where each iteration is taken to be as the first: what it was
     before, and the loop's body."""
@@ -70,7 +76,9 @@ class Paths:
     def run(self, leading: set[Variable]) -> list[Operator]:
         """The Operators whose derivative is asked for on the way to ``leading``: what made a goal is not, unless it
         made it of another one."""
-        goes_on = {var for var, sources in self.made_of.items() if not leading.isdisjoint(sources)}
+        leading = _users_of(leading, self.inside)
+        made_of = {**self.inside, **self.made_of}
+        goes_on = {var for var, sources in made_of.items() if not leading.isdisjoint(sources)}
         return [op for op in self.through if not goes_on.isdisjoint(op.outputs)]
 
 
@@ -89,19 +97,20 @@ def _users_of(goals: Collection[Variable], made_of: dict[Variable, list[Variable
 
 def reached(
     session: Session, roots: Iterable[Variable], stops: Collection[Variable], taken: Taken | None = None,
-    alike: bool = True,
-) -> Paths:
-    """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only.
+    alike: bool = True, scopes: Sequence[Scope] | None = None,
+) -> Paths:  # fmt: skip
+    """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only. ``scopes``: the
+    Blocks where they were asked for, inner first, if not here.
 
     What a loop carries comes from what it began with in the first iteration; what iterations leave to each other is not
     known yet. ``alike``: it is taken to reach the same leaves, unless the loop has found that it does not
     (``Scope.alike``); the end of the iteration tells.
     """
-    scopes = list(session.scope.chain())
-    makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
+    scopes = list(session.scope.chain()) if scopes is None else scopes
+    makers = makers_in(session, (op for scope in scopes for op in scope.block.ops))
     begins = {var: (first, scope) for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
-    walk = _Walk(session.outside.grad, frozenset(stops).union(*earlier.values()), taken or {})
+    walk = _Walk(session, frozenset(stops).union(*earlier.values()), taken or {})
     made_of: dict[Variable, list[Variable]] = {}
     found = walk.back(makers, dict.fromkeys(roots, True), made_of)
     direct = set(walk.through)
@@ -121,7 +130,16 @@ def reached(
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct, walk.met, made_of, used)
+    return Paths(found, walk.through, walk.through - direct, walk.met, made_of, walk.inside, used)
+
+
+def makers_in(session: Session, ops: Iterable[Operator]) -> dict[Variable, Operator]:
+    """Which Operator made each value; of gradients the nodes that they are made of, where these are known."""
+    makers: dict[Variable, Operator] = {}
+    for op in ops:
+        expanded = session.graph.formulas.get(op)
+        makers.update(dict.fromkeys(op.outputs, op) if expanded is None else expanded())
+    return makers
 
 
 def before_loops(session: Session, var: Variable) -> list[Variable]:
@@ -135,15 +153,17 @@ def before_loops(session: Session, var: Variable) -> list[Variable]:
 
 
 class _Walk:
-    def __init__(self, ambient: bool, stops: frozenset[Variable], taken: Taken) -> None:
-        self.ambient, self.stops, self.taken = ambient, stops, taken
+    def __init__(self, session: Session, stops: frozenset[Variable], taken: Taken) -> None:
+        self.session, self.stops, self.taken = session, stops, taken
         self.through: set[Operator] = set()
         self.met: set[Variable] = set()
+        self.inside: dict[Variable, list[Variable]] = {}
 
     def back(
         self, makers: dict[Variable, Operator], roots: Reached, made_of: dict[Variable, list[Variable]] | None = None
     ) -> Reached:
         """From ``roots`` to everything that Operators among ``makers`` made them of, which is noted in ``made_of``."""
+        noted = self.inside if made_of is None else made_of
         found: Reached = {}
         todo = list(roots.items())
         while todo:
@@ -155,8 +175,7 @@ class _Walk:
             if op is not None and var not in self.stops:
                 sources = list(self._made_of(op, op.outputs.index(var)))
                 todo += [(one, certain and sure) for one, sure in sources]
-                if made_of is not None:
-                    made_of[var] = [one for one, _ in sources]
+                noted[var] = [one for one, _ in sources]
         self.met.update(found)
         return found
 
@@ -164,13 +183,17 @@ class _Walk:
         """What a Block makes a value of that it yields: values from outside, and its own arguments."""
         if not isinstance(value, Variable):
             return {}
-        makers = {out: op for op in block.ops for out in op.outputs}
+        makers = makers_in(self.session, block.ops)
         found = self.back(makers, {value: True})
         return {var: certain for var, certain in found.items() if var not in makers}
 
     def _made_of(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """What one Operator made an output of, as far as gradients go."""
         if not _carries(op.outputs[place]):
+            return
+        if op.name == FORMULA:
+            self.through.add(op)
+            yield from ((var, False) for var in op.args if isinstance(var, Variable))
             return
         kind, own_gradient = flow_of(op).kind, definition_of(op.name).own_gradient
         if op.name == "update":
@@ -206,7 +229,7 @@ class _Walk:
         return not op.name.startswith("grad.") and self._recorded(op)
 
     def _recorded(self, op: Operator) -> bool:
-        return op.grad_mode == "on" or (op.grad_mode == "inherit" and self.ambient)
+        return op.grad_mode == "on" or (op.grad_mode == "inherit" and self.session.outside.grad)
 
     def _update(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """A write: what was written is still in the history, and so is what was written to it, while one is kept."""
@@ -217,10 +240,11 @@ class _Walk:
         if not self._recorded(op):
             return
         outer = dict(zip(block.args, bases))
+        self.inside.update((arg, [base]) for arg, base in outer.items())
         if place >= len(bases) and block.yields[place] not in block.args:  # as of batch normalisation
             self.through.add(op)
             yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
-        elif any(op.name.startswith("aten.") and aten.announces_writes(aten.resolve(op.name)) for op in block.ops):
+        elif is_counted(block):
             self.through.add(op)
             inside = {out for inner in block.ops for out in inner.outputs}
             for inner in block.ops:
@@ -238,6 +262,7 @@ class _Walk:
                 block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None
                 if (inner := port.inner[number]) is not None and isinstance(arg := op.args[port.arg], Variable)
             }  # fmt: skip
+            self.inside.update((arg, [var]) for arg, var in outer.items())
             yields = [port.yields[number] for port in flow_of(op).ports(op) if port.output == place and port.yields]
             path: Reached = {}
             for position in yields:
@@ -255,6 +280,10 @@ class _Walk:
         once = first is not None and first.value is True
         own = {block.args[inner]: port for port in ports for block, inner in zip(op.blocks, port.inner)
                if inner is not None}  # fmt: skip
+        for var, port in own.items():
+            before = [] if port.arg is None else [*_tensors(op.args[port.arg])]
+            after = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
+            self.inside[var] = [one for one in (*before, *after) if isinstance(one, Variable)]
         todo, seen = [(port, True) for port in ports if port.output == place], set()
         while todo:
             port, last = todo.pop()

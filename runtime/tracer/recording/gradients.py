@@ -20,6 +20,7 @@ from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, note_unknown_alias
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording import (
+    formulas,
     hook_calls,
     hooked_tensors,
     leaf_changes,
@@ -92,7 +93,7 @@ def grad(
     if needs is not None:
         needs = [*needs, *(True for _ in also)]
     asked = [*there, *also]
-    made = emit(session, starts, asked, [*certain, *sure(session, found, also)], attrs, needs) if there else []
+    made = emit(session, starts, asked, [*certain, *sure(session, found, also)], attrs, needs, found) if there else []
     shared_gradients.note(session, starts, asked, made, [session.read(leaf) for leaf, _ in leaves(session)])
     results = list(made)
 
@@ -215,7 +216,7 @@ def paths(
     _require_unwritten(session, starts, wanted, now)
     asked = goals | now.keys() if whole else goals
     _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
-    used_up.use(session, [session.read(root) for root, _ in starts], now, paths, leading, retain_graph)
+    used_up.use(session, [session.read(root) for root, _ in starts], now, paths, asked, retain_graph)
     paths.heard = hook_calls.heard(session, paths, leading)
     _note_alike(session, paths, starts, wanted, now)
     _note_not_reached(session, paths, [leaf for leaf, _ in leaves(session)] if whole else wanted, now)
@@ -372,11 +373,11 @@ def _require_shown(session: Session, roots: list[Variable], goals: set[Variable]
 
 def emit(
     session: Session, starts: Roots, wanted: list[torch.Tensor], certain: list[bool], attrs: dict[str, Any],
-    needs: list[Flag] | None = None,
+    needs: list[Flag] | None = None, paths: Paths | None = None,
 ) -> list[Any]:  # fmt: skip
     """Record the gradients of ``starts`` by ``wanted``; one that is not ``certain`` is a tensor or None.
 
-    ``needs``: whether each needs a gradient itself; if not said, none does.
+    ``needs``: whether each needs a gradient itself; if not said, none does. ``paths``: where they go.
     """
     given = [grad for _, grad in starts]
     operands: list[Operand] = [
@@ -386,11 +387,13 @@ def emit(
     ]
     if not all(certain):
         attrs = {**attrs, "allow_unused": True}
-    made = session.emit(
+    op = session.emit_operator(
         "gradients", operands, types=[session.type_of(session.fake(tensor)) for tensor in wanted], attrs=attrs
     )
+    if needs is not None and paths is not None:
+        formulas.note(session, op, paths, starts)
     results: list[Any] = []
-    for index, (tensor, var, sure) in enumerate(zip(wanted, made, certain)):
+    for index, (tensor, var, sure) in enumerate(zip(wanted, op.outputs, certain)):
         type_ = session.type_of(session.fake(tensor))
         if attrs["allow_unused"] and sure and not attrs["materialize_grads"]:
             (var,) = session.emit("grad.required", [var, index], types=[type_])

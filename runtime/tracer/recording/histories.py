@@ -12,9 +12,9 @@ name is a string that goes with the tensor through the construct, recorded only 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -37,6 +37,7 @@ from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.session import Scope, Session
 
+Answer = TypeVar("Answer", bound=Hashable)
 _TEXT = ScalarType("str")
 _SIZES = (3, 4, 6, 8, 2, 1, 16, 12)
 """What sizes are taken for that only the run knows; the first with which the Operator runs counts."""
@@ -73,8 +74,8 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
 
 
 def on_stand_ins(
-    session: Session, op: Operator, operand: Variable, ask: Callable[[list[Any], dict[Variable, Any]], bool]
-) -> bool | None:
+    session: Session, op: Operator, operand: Variable, ask: Callable[[list[Any], dict[Variable, Any]], Answer]
+) -> Answer | None:
     """What ``ask`` says of an Operator's results and operands: it runs, under torch's autograd, on values like its own.
 
     ``operand`` needs a gradient. None where the Operator has Blocks or does not run on such values, and where the
@@ -85,7 +86,7 @@ def on_stand_ins(
     names = _Names(session)
     autocast = session.outside.autocast if op.autocast is None else op.autocast
 
-    def run(size: int, real: bool) -> bool:
+    def run(size: int, real: bool) -> Answer:
         stand_ins: dict[Variable, Any] = {}
 
         def stand_in(var: Variable) -> Any:
@@ -95,16 +96,18 @@ def on_stand_ins(
 
         return ask(_results(op, stand_in), stand_ins)
 
-    def answer() -> bool | None:
+    def answer() -> Answer | None:
         for real in (False, True):
             for size in _SIZES if names._open(op) else _SIZES[:1]:
                 with contextlib.suppress(Exception):  # whatever the operator says of such values
-                    return torch_internals.under_autograd(partial(run, size, real), names._grad(op), autocast)
+                    found: Answer = torch_internals.under_autograd(
+                        partial(run, size, real), names._grad(op), autocast)
+                    return found
         return None
 
     unsure = {var for var in op.inputs if var is not operand and (look := session.looks.of.get(var)) and look.sometimes}
     numbers = any(var.type in (ScalarType("int"), ScalarType("float")) for var in op.inputs)
-    found: set[bool | None] = set()
+    found: set[Answer | None] = set()
     for names.without in (frozenset(), frozenset(unsure)) if unsure else (frozenset(),):
         for names.number in (None, *_NUMBERS) if numbers else (None,):
             found.add(answer())

@@ -442,6 +442,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         types: list[Type] = [
             session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
         ]
+        args = [_each(self._number_operand, arg) for arg in args]  # computed before the write, not in its Block
+        kwargs = {key: _each(self._number_operand, value) for key, value in kwargs.items()}
         overlaps.check(session, overlaps.Call(func, name, args, kwargs, written, infos, types))
         with session.open("update") as scope:
             inner = [session.new_variable(base.type, base.hint) for base in before]
@@ -459,7 +461,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                             inner[bases.index(info.storage)], info.steps, session.type_of(session.fake(value))
                         )
                     return replayed[key]
-                return session.operand(value)
+                return value
 
             operands = [_each(operand, arg) for arg in args]
             keywords = {key: _each(operand, value) for key, value in kwargs.items()}
@@ -494,6 +496,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
         )
+
+    def _number_operand(self, value: Any) -> Any:
+        """The operand for what is no tensor."""
+        return value if isinstance(value, torch.Tensor) else self.session.operand(value)
 
     def _record_metadata_change(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         """``t_()``, ``unsqueeze_()`` and the like: the tensor becomes another view of its storage."""

@@ -7,9 +7,11 @@ run where some paths ask twice (``control/joined_used_up`` says on which paths a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir import Location, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
@@ -17,8 +19,9 @@ from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_o
 from runtime.tracer.memory.deferred import joined
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import TensorInfo
-from runtime.tracer.recording.gradient_paths import Paths, reached
+from runtime.tracer.recording.gradient_paths import FORMULA, Paths, reached
 from runtime.tracer.recording.gradient_sources import Taken
+from runtime.tracer.recording.histories import on_stand_ins
 from runtime.tracer.recording.raising import raise_where, stage_raise
 from runtime.tracer.recording.session import Scope, Session
 
@@ -27,16 +30,17 @@ Leaves = Collection[tuple[torch.Tensor, TensorInfo]]
 
 
 def use(
-    session: Session, roots: list[Variable], stops: Collection[Variable], paths: Paths, leading: set[Variable],
+    session: Session, roots: list[Variable], stops: Collection[Variable], paths: Paths, goals: set[Variable],
     retain_graph: bool,
 ) -> None:
     """A gradient of ``roots`` was asked for: what Operators kept for it is gone unless the graph is retained.
 
-    ``stops``: where it ends; ``paths``: where it goes, ``leading`` to what was asked for.
+    ``stops``: where it ends; ``paths``: where it goes, and ``goals``: to what of it.
 
     Raises:
         TraceError: D2S213, an earlier one has used that up.
     """
+    leading = paths.leading(goals)
     mine = paths.run(leading)
     again = NEVER
     for used in session.graph.used_up:
@@ -46,13 +50,20 @@ def use(
         again |= when
     raise_where(session, again, RuntimeError(SECOND))
     loop = _innermost_loop(session)
-    inside = {op for scope in loop for op in scope.block.ops}
+    inside = {op for scope in loop for op in scope.block.walk()}
     if loop and not retain_graph and any(
-        op not in inside and op not in paths.earlier and not _keeps_nothing(op) for op in mine
+        op.attrs.get("of", op) not in inside and op not in paths.earlier and not _keeps_nothing(session, op)
+        for op in mine
     ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
         loop[-1].refused = loop[-1].refused or _second(session, session.location())
     if not retain_graph:
-        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}),)
+        scopes = list(session.scope.chain())
+
+        def on(taken: Taken) -> frozenset[Operator]:
+            there = reached(session, roots, stops, taken, scopes=scopes)
+            return frozenset(there.run(there.leading(goals)))
+
+        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}, on, frozenset(paths.met)),)
 
 
 def _second(session: Session, where: Location | None) -> BaseException:
@@ -88,7 +99,8 @@ def _meets(
 
     def met(taken: Taken) -> Paths | None:
         paths = reached(session, roots, stops, taken)
-        return paths if any(op in used.ops and not _keeps_nothing(op) for op in through(paths)) else None
+        ops = used.on(taken) if taken and used.on is not None else used.ops
+        return paths if any(op in ops and not _keeps_nothing(session, op) for op in through(paths)) else None
 
     paths = met(used.taken)
     if paths is None:
@@ -97,7 +109,7 @@ def _meets(
     for scope in session.scope.chain():
         for op in scope.block.ops:
             ends = session.looks.path_ends.get(op) if flow_of(op).kind is Kind.BRANCH else None
-            if ends is None or op in used.taken or paths.met.isdisjoint(op.outputs):
+            if ends is None or op in used.taken or (paths.met | used.met).isdisjoint(op.outputs):
                 continue
             on = [known(met({**used.taken, op: number}) is not None) for number in range(len(ends))]
             when &= joined(session, op, scope, list(zip(ends, on)))
@@ -117,9 +129,24 @@ def _innermost_loop(session: Session) -> list[Scope]:
     return [] if loop is None else scopes[: loop + 1]
 
 
-def _keeps_nothing(op: Operator) -> bool:
+def _keeps_nothing(session: Session, op: Operator) -> bool:
     """Whether autograd keeps no tensor of an Operator for backward."""
-    return op.name.rpartition(".")[0] in _KEEP_NOTHING
+    if op.name == FORMULA:
+        return not op.attrs["keeps"]
+    if op.name.rpartition(".")[0] in _KEEP_NOTHING:
+        return True
+    active = [var for var in op.inputs if (look := session.looks.of.get(var)) is not None and look.requires_grad]
+    return bool(active) and on_stand_ins(session, op, active[0], _nothing_kept) is True
+
+
+def _nothing_kept(results: list[Any], stand_ins: dict[Variable, Any]) -> bool:
+    todo = [torch_internals.node_of(one) for one in results if isinstance(one, torch.Tensor)]
+    for node in todo:  # which grows
+        if node is not None:
+            if torch_internals.saved_by(node):
+                return False
+            todo += [one for one, _ in node.next_functions]
+    return True
 
 
 def returned(
