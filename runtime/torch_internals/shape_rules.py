@@ -111,7 +111,7 @@ def _attention(
     if known and (mask is None or mask.dim() != 1):
         return None
     rank = query.dim()
-    if type(causal) is not bool or type(enable_gqa) is not bool or rank < 2 + enable_gqa:
+    if type(enable_gqa) is not bool or rank < 2 + enable_gqa:
         return None
     if any(one.dim() != rank or one.dtype != query.dtype or one.layout is not torch.strided for one in tensors):
         return None
@@ -128,7 +128,7 @@ def _attention(
         return None
     if mask is not None:
         weights = [*lead, query.shape[-2], key.shape[-2]]
-        if causal or mask.dtype not in (torch.bool, query.dtype) or mask.dim() > rank:
+        if mask.dtype not in (torch.bool, query.dtype) or mask.dim() > rank:
             return None
         if any(not _may_equal(size, other, 1) for size, other in zip(reversed(mask.shape), reversed(weights))):
             return None

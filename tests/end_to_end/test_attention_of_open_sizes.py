@@ -129,6 +129,13 @@ def test_options(layout: str, rank: str, name: str, needs: bool, sizes: Any) -> 
     assert len(static.programs) <= 2
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_mask_beside_is_causal(layout: str) -> None:
+    """One kernel takes both, another raises; which one it is, the layout decides."""
+    calls = [_call(one, 4, _mask(MASKS["[L, S]"], "bool", "4-d", one), False) for one in SIZES[:3]]
+    check(_program(layout, "4-d", 4, is_causal=True), *calls, paths=("program",), tolerance=1e-12)
+
+
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MASKS)
