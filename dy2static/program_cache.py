@@ -79,6 +79,8 @@ class ProgramCache:
     """By argument: dimensions that had different sizes in different calls."""
     _fixed: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that cannot be left open."""
+    _opened: dict[str, set[int]] = field(default_factory=dict)
+    """By argument: dimensions that are open in some Program; where others cannot be as well, these still may."""
     _changes: Counter[Place] = field(default_factory=Counter)
     """How often a plain number outside the arguments was the reason for a trace."""
     _constant: set[Place] = field(default_factory=set)
@@ -285,6 +287,8 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
+        for label, free in dynamic.items():
+            self._opened.setdefault(label, set()).update(free)
         eager = self.eager_autograd or any(isinstance(one.var.type, ArrayType) for one in traced.program.inputs)
         options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy,
                           traced.functions)
@@ -325,10 +329,13 @@ class ProgramCache:
             traced = trace(arguments, dynamic)  # left open only because they varied: fixed ones may work
             if traced.ends_in is None:
                 return traced, dynamic
-        traced = trace(arguments, wanted)
+        opened = {label: dims & (self._opened.get(label, set()) | asked.get(label, frozenset()))
+                  for label, dims in dynamic.items()}  # fmt: skip
+        fewer = {label: dims for label, dims in opened.items() if dims}
+        traced, left = self._trace_with(arguments, fewer if fewer != dynamic else wanted, asked, trace)
         if traced.ends_in is None and self._shows(trial):
-            self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
-        return traced, wanted
+            self._fix(_less(_less(dynamic, asked), left))
+        return traced, left
 
     def _fix(self, dims: Dynamic) -> None:
         for label, some in dims.items():

@@ -45,6 +45,8 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return _unbound(fake_mode, *args)
     if func in _PADDING and not kwargs.keys() - {"mode", "value"}:
         return _padded(fake_mode, *args, **kwargs)
+    if func is torch.ops.aten.scaled_dot_product_attention.default:
+        return _attention(fake_mode, *args, **kwargs)
     if func in _OF_ALL and args[0].dtype is torch.bool:  # torch's rule calls Python where there is none for open sizes
         with fake_only(fake_mode):
             return torch.empty((), dtype=torch.bool, device=args[0].device)
@@ -92,6 +94,65 @@ def _padded(
             for size in sizes:
                 torch._check(size >= 0)
         return torch.empty(sizes, dtype=tensor.dtype, device=tensor.device)
+
+
+def _attention(
+    fake_mode: FakeTensorMode, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+    mask: torch.Tensor | None = None, dropout: Any = 0.0, causal: Any = False, *, scale: Any = None,
+    enable_gqa: Any = False,
+) -> torch.Tensor | None:  # fmt: skip
+    """``scaled_dot_product_attention`` of open sizes, which torch's rule compares: the result has those of the query,
+    and the last one of the value. Whether the others fit, the kernel says. None where they surely do not.
+
+    A mask that is a vector has this rule for known sizes too: torch's rule does not take it, the plainest kernel does.
+    """
+    tensors = [query, key, value]
+    known = all(type(size) is int for one in (*tensors, *([] if mask is None else [mask])) for size in one.shape)
+    if known and (mask is None or mask.dim() != 1):
+        return None
+    rank = query.dim()
+    if type(enable_gqa) is not bool or rank < 2 + enable_gqa:
+        return None
+    if any(one.dim() != rank or one.dtype != query.dtype or one.layout is not torch.strided for one in tensors):
+        return None
+    heads = tensors[:1] if enable_gqa else tensors
+    lead: list[Any] = []
+    for dim in range(rank - 2):
+        size = _broadcast([one.shape[dim] for one in (heads if dim == rank - 3 else tensors)])
+        if size is None:
+            return None
+        lead.append(size)
+    if enable_gqa and any(not _divides(one.shape[-3], query.shape[-3]) for one in tensors[1:]):
+        return None
+    if not _may_equal(query.shape[-1], key.shape[-1]) or not _may_equal(key.shape[-2], value.shape[-2]):
+        return None
+    if mask is not None:
+        weights = [*lead, query.shape[-2], key.shape[-2]]
+        if mask.dtype not in (torch.bool, query.dtype) or mask.dim() > rank:
+            return None
+        if any(not _may_equal(size, other, 1) for size, other in zip(reversed(mask.shape), reversed(weights))):
+            return None
+    with fake_only(fake_mode):
+        return torch.empty([*lead, query.shape[-2], value.shape[-1]], dtype=query.dtype, device=query.device)
+
+
+def _broadcast(sizes: list[Any]) -> Any:
+    """The size that all of some become; None where that is not known, or they surely do not fit."""
+    other = [size for size in sizes if type(size) is not int or size != 1]
+    known = {size for size in other if type(size) is int}
+    if not other or known:
+        return None if len(known) > 1 else next(iter(known), 1)
+    for size in other[1:]:  # one of them may be 1 in a run: what they have in common is what the rules of torch take
+        torch._check(size == other[0])
+    return other[0]
+
+
+def _may_equal(size: Any, *others: Any) -> bool:
+    return type(size) is not int or any(type(other) is not int or size == other for other in others)
+
+
+def _divides(size: Any, other: Any) -> bool:
+    return type(size) is not int or type(other) is not int or size > 0 and other % size == 0
 
 
 def _encoder_layer(fake_mode: FakeTensorMode, src: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from dy2static import RetraceWarning, to_static
+from dy2static import RetraceWarning, not_to_static, to_static
+from tests.oracle import same
 
 X = torch.ones(2)
 
@@ -58,3 +59,24 @@ def test_the_line_that_reads_a_global_is_named():
         for _ in range(6):
             TABLE[0] += 1
             static(torch.ones(2))
+
+
+@not_to_static
+def twice_each(n):
+    return [2.0 * i for i in range(n)]
+
+
+@pytest.mark.parametrize(("sizes", "programs"), [
+    (((2, 5), (3, 5), (4, 5), (4, 6), (5, 6), (6, 6), (7, 8), (8, 8), (9, 5)), 4),
+    (((2, 5), (2, 6), (3, 6), (4, 6), (3, 5)), 5),
+])  # fmt: skip
+def test_a_size_that_must_be_known_leaves_others_open(sizes, programs):
+    """Sizes that Programs have left open are open when another one turns out to be needed as a constant."""
+    def f(x):
+        return x * torch.tensor(twice_each(x.shape[1]))
+
+    converted = to_static(f)
+    for one in sizes:
+        x = torch.rand(one)
+        same(converted(x), f(x))
+    assert len(converted.programs) <= programs

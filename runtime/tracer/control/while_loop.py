@@ -21,6 +21,7 @@ from runtime.tracer.control.loop_aliases import LoopAliases
 from runtime.tracer.control.loop_steps import Steps
 from runtime.tracer.control.loop_values import LoopValues
 from runtime.tracer.control.memory_parts import LoopMemory
+from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.parts import Body, LoopPart
 from runtime.tracer.control.slots import TRIES, Slot, first_slots, held, moved_lists, never_fixed
 from runtime.tracer.memory.deferred import PathEnd
@@ -94,10 +95,6 @@ def _settle(
             if not attempt.values.are_alike(attempt.path):
                 stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
-        if stable and repeat is None:
-            older = {place for place in unknown if id(place.owner) in attempt.older}
-            if older:  # an equal attempt would store to these again
-                stable, unknown = attempt.stable(older, number >= TRIES // 3)
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
         if found and not moved:
@@ -205,16 +202,18 @@ class _Attempt:
             part.enter(self.body, pairs, stand_ins)
 
     def stable(self, repeated: set[Place], widen_lengths: bool) -> tuple[bool, set[Place]]:
-        """Whether the guess holds, and places stored to that are no slots; finds wider slots if not.
+        """Whether the guess holds, and places stored to that are no slots and perhaps older; finds wider slots if not.
 
         ``widen_lengths``: what differs in length every time is taken for a list that grows.
 
-        Those ``repeated`` from an equal attempt belong to objects older than the loop: they become slots.
+        Places of objects older than the loop become slots, and so do those ``repeated`` from an equal attempt: the
+        body makes another object each time.
         """
         session, path, values = self.session, self.path, self.values
         if path.ended:
             return True, set()
         repeated = repeated | values.places_of_held(path)
+        repeated |= {place for place in path.places if id(place.owner) in self.older}
         befores = {place: held(place) for place in path.places}
         values.end(path, repeated)
         unknown = values.widen(path, befores, repeated, widen_lengths)
@@ -225,7 +224,7 @@ class _Attempt:
         for part in self.parts:
             stable = part.leave(self.body, path, leaving) and stable
             part.forget(refitted)
-        return stable, unknown
+        return stable, {one for one in unknown if not is_new(session, one, values.old, values.objects)}
 
     def finish(self, first: Staged, options: dict[str, Any]) -> None:
         """Record the Operator and give names, places and memory their values after the loop."""

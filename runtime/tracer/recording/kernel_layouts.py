@@ -2,6 +2,7 @@
 
     F.max_pool1d(x.transpose(1, 2), 2)      the rule: channels innermost; the kernel: contiguous
     F.batch_norm(x.transpose(0, 1), ...)    the rule: like x; the kernel: contiguous
+    F.scaled_dot_product_attention(q, ...)  like q, or contiguous: one of several kernels is chosen
 
 The kernel is asked with tensors that lie so. Where a size is open the layout counts as not known; of ``cat``, whose
 kernel keeps channels innermost where all operands have them there, it is computed.
@@ -26,6 +27,10 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
+_ATTENTION = "aten::scaled_dot_product_attention"
+"""For fixed sizes torch's rule chooses a kernel as the operator does."""
+
+
 def has_its_own(func: Any, args: Any) -> bool:
     """Whether it is an operator whose kernels have layouts of their own."""
     name = func._schema.name
@@ -33,7 +38,7 @@ def has_its_own(func: Any, args: Any) -> bool:
         return any(isinstance(one, torch.Tensor) and one.dim() in _INNERMOST for one in args[0])
     if name == "aten::pad":
         return len(args) > 2 and args[2] != "constant"
-    return name in _NAMES and not func._schema.is_mutable
+    return name == _ATTENTION or name in _NAMES and not func._schema.is_mutable
 
 
 def settle(session: Session, func: Any, args: Any, kwargs: Any, result: Any, needs: dict[int, bool]) -> Any:
@@ -41,6 +46,10 @@ def settle(session: Session, func: Any, args: Any, kwargs: Any, result: Any, nee
     if func._schema.name == "aten::cat":
         return _of_cat(session, args, kwargs, result)
     fake = args[0]
+    if func._schema.name == _ATTENTION:
+        if torch_internals.is_unknown((*args, *kwargs.values())) and not (fake.is_cpu and _lies_plainly(fake)):
+            session.values.any_layout[result] = True
+        return result
     if fake.layout is not torch.strided or _lies_plainly(fake):
         return result
     one = result if isinstance(result, torch.Tensor) else result[0]
