@@ -29,6 +29,7 @@ from dy2static.operators.builtins import (
     scalers,
     sizes,
     stack,
+    statistics_,
     suppress,
     torch_functions,
     transformers,
@@ -46,7 +47,7 @@ _TABLE: dict[int, Handler] = {
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
         gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, mathematics, module_methods, objects,
-        one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, suppress,
+        one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, statistics_, suppress,
         torch_functions, transformers,
     )
     for function, handler in module.HANDLERS

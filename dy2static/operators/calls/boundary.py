@@ -22,7 +22,9 @@ import functools
 import heapq
 import inspect
 import itertools
+import math
 import operator
+import statistics
 import types
 import typing
 import weakref
@@ -45,6 +47,7 @@ from dy2static.operators.shared.reachable import (
     reached,
 )
 from dy2static.operators.shared.staging import Session
+from runtime.ops.exact import exact
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import unasked
 
@@ -71,6 +74,10 @@ COMPARING = tuple(getattr(module, name) for module, names in (
     (bisect, ("bisect_left", "bisect_right", "insort_left", "insort_right")),
 ) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
+
+_OF_STATISTICS = ("mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "quantiles",
+                  "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
+"""Functions of ``statistics`` that are written in Python of ours for what only the run knows."""
 
 _IN_PLACE = (
     "iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ixor",
@@ -100,7 +107,8 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     ),
     Takes.GROWN: (
         sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
-        torch.nn.utils.rnn.pad_sequence,
+        torch.nn.utils.rnn.pad_sequence, math.fsum, math.dist, exact,
+        *(getattr(statistics, name) for name in _OF_STATISTICS),
     ),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
