@@ -89,7 +89,8 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
         frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, max, min, next, pow,
-        print, repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
+        print, repr, reversed, round, set, setattr, slice, sorted, str, sum, super, tuple, type, vars, zip,
+        builtins.range,
         *_ITERTOOLS, *COMPARING, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict,
         dataclasses.astuple,
         dataclasses.fields, dataclasses.is_dataclass,
@@ -106,7 +107,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
     Takes.GROWN: (
-        sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
+        heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
         torch.nn.utils.rnn.pad_sequence, math.fsum, math.dist, exact,
         *(getattr(statistics, name) for name in _OF_STATISTICS),
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 from dy2static.operators.calls import growing, keyed_in_python
 from dy2static.operators.calls.call import traced
-from dy2static.operators.provenance.keyed_keys import become, begin_again, is_key, is_of_run, refuse
+from dy2static.operators.provenance.keyed_keys import KINDS, become, begin_again, is_key, is_of_run, refuse
 from dy2static.operators.shared.staging import Session
 from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
 from runtime.tracer.values import structure
@@ -123,10 +123,10 @@ def _first_of_two(item: structure.Structure) -> structure.Structure | None:
 
 
 def _is_number(item: structure.Structure | None) -> bool:
-    """Whether the items of a list that grew are whole numbers, or tuples of such."""
+    """Whether the items of a list that grew are numbers or texts, or tuples of such."""
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
-    return isinstance(item, structure.Number) and item.kind in ("int", "str")
+    return isinstance(item, structure.Number) and item.kind in KINDS
 
 
 def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -41,11 +41,16 @@ def begin_again(session: Session, owner: Any) -> None:
 
 
 def is_key(key: Any) -> bool:
-    """Whether it is a whole number, text, or a tuple of such: their equality is that of keys. A NaN is equal to itself
-    only as a key, and True is 1."""
+    """Whether it is a number, text, or a tuple of such: their equality is that of keys, but for NaN."""
     if type(key) is tuple:
         return bool(key) and all(map(is_key, key))
-    return type(key) in (int, str) or isinstance(key, Staged) and key.kind in ("int", "str")
+    if isinstance(key, Staged):
+        return key.kind in KINDS
+    return type(key) in (int, str, bool, float) and key == key
+
+
+KINDS = ("int", "str", "bool", "float")
+"""What keys may be that only the run knows."""
 
 
 def is_of_run(key: Any) -> bool:
@@ -54,14 +59,25 @@ def is_of_run(key: Any) -> bool:
 
 
 def require_key(owner: Keyed, key: Any) -> None:
-    """Errors raised: TraceError, D2S265, for anything else."""
+    """Errors raised: TraceError, D2S265, for anything else; ValueError in a run where it is NaN, which is a key that is
+    equal to the very same object only."""
     session = active()
-    if session is None or is_key(key):
+    if session is None:
+        return
+    if is_key(key):
+        for part in key if type(key) is tuple else (key,):
+            if type(part) is tuple:
+                require_key(owner, part)
+            elif isinstance(part, Staged) and part.kind == "float":
+                session.emit("assert", [session.operand(session.scalar("eq", part, part))], attrs={
+                    "exception": "ValueError",
+                    "message": f"nan as a key of a {owner.stands_for.__name__}: what it is equal to is not known",
+                })  # fmt: skip
         return
     raise session.error(
         f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
-        "whole number nor text", code="D2S265",
-        hint="Keep such keys in another dict, or use whole numbers, texts, and tuples of them, as keys.")
+        "number nor text", code="D2S265",
+        hint="Keep such keys in another dict, or use numbers, texts, and tuples of them, as keys.")
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:

@@ -88,6 +88,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     given = obj
     obj, key = _opened(obj, "__getitem__", own), containers.opened(key)
     if isinstance(obj, Choice):
+        if isinstance(given, defaultdict) or type(key) is tuple:  # which is made of lists, not what it holds on a path
+            keyed_keys.become(session, given, key)
         _require_anywhere(session, obj, key)
         with growing.checked(session, given, key):
             return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
@@ -305,8 +307,9 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     if row is not None and _is_key(row, key):
         row.heap.set(session, row.number, key, value)
         return
-    obj = _opened(obj, "__setitem__", own)
+    given, obj = obj, _opened(obj, "__setitem__", own)
     if isinstance(obj, Choice):
+        keyed_keys.become(session, given, key)
         distribute(session, obj, lambda option: write(
             session, option, key, for_option(session, value) if isinstance(key, slice) else value, own=own),
             itself=True)
@@ -428,6 +431,7 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
     """``del obj[key]``; ``own``: of the container itself, whatever a user's ``__delitem__`` says."""
     whole, obj = obj, _opened(obj, "__delitem__", own)
     if isinstance(obj, Choice):
+        keyed_keys.become(session, whole, key)
         with growing.checked(session, whole, key):
             distribute(session, obj, lambda option: delete(session, option, key, own=own), itself=True)
         return
