@@ -13,6 +13,7 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged, active
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.values import structure
 
 
 def note(session: Session, made: Any) -> None:
@@ -99,6 +100,29 @@ def refuse(owner: Keyed, what: str) -> NoReturn:
         code="D2S265", hint="Go over sorted(items), or use a dict, which has an order; make texts outside.")
 
 
+def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
+    """Errors raised: TraceError, D2S265, where which of two equal keys remains shows in its class (1, 1.0, True)."""
+    kinds = {_kind(key) for some in keys for key in ((_items(some),) if _items(some) is not None else some)}
+    if active() is not None and len(kinds - {"str"}) > 1:
+        refuse(owner, "which of equal keys of several kinds is left")
+
+
+def _items(keys: Any) -> structure.Structure | None:
+    """The structure of the keys that a list holds, if only the run knows how many."""
+    grown = structure.growing(keys) if type(keys) in (list, tuple) else None
+    return None if grown is None else grown.item
+
+
+def _kind(key: Any) -> Any:
+    if isinstance(key, structure.Known):
+        key = key.value
+    if isinstance(key, structure.Sequence) or type(key) is tuple:
+        return tuple(map(_kind, key.items if isinstance(key, structure.Sequence) else key))
+    if isinstance(key, structure.Options):
+        return tuple(map(_kind, key.options))
+    return key.kind if isinstance(key, (Staged, structure.Number)) else type(key).__name__
+
+
 def members(other: Any) -> Any:
     """What a method of sets takes the items of, where their order makes no difference."""
     return other._keys if isinstance(other, KeyedSet) else other
@@ -131,5 +155,5 @@ def own_class(value: Any) -> Any:
 
 __all__ = [
     "become", "begin_again", "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
-    "own_class", "refuse", "require_key", "require_none",
+    "own_class", "refuse", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip
