@@ -15,6 +15,7 @@ from typing import Any
 from dy2static.operators.builtins import statistics_in_python
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.growing import kinds_of
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ir import ScalarType
@@ -45,7 +46,7 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
         if held_choice(given) is not None and any(isinstance(one, Choice) for one in given):
             return spread(session, given, lambda some: handle(session, (*some, *args[count:]), kwargs))
         given = [_items(session, one) for one in given]
-        kinds = [_kinds(one) for one in given]
+        kinds = [kinds_of(one) for one in given]
         if None in kinds and any(map(growing.is_growing, given)):
             raise growing.refusal(session, f"{name}()")
         if None in kinds or not any(map(_is_open, given)) or options and name != "quantiles":
@@ -71,24 +72,10 @@ def _is_iterable(data: Any) -> bool:
     return unasked(type(data), "__iter__") is not None and not isinstance(data, (str, Staged))
 
 
-def _kinds(items: Any) -> frozenset[str] | None:
-    """Of what kinds the items of a list are; None where that is not known."""
-    if type(items) not in (list, tuple):
-        return None
-    grown = structure.growing(items)
-    if grown is not None:
-        options = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
-        if not all(isinstance(one, structure.Number) for one in options):
-            return None
-        return frozenset(one.kind for one in options if isinstance(one, structure.Number))
-    values = [option for item in items for option in (item.options if isinstance(item, Choice) else (item,))]
-    return frozenset(one.kind if isinstance(one, Staged) else type(one).__name__ for one in values)
-
-
 def _may_be_whole(items: Any) -> bool:
     """Whether some items are ints on some paths and floats on others."""
     chosen = [item for item in items if isinstance(item, Choice)]
-    return any("float" in kinds and len(kinds) > 1 for kinds in map(_kinds, [[item] for item in chosen]) if kinds)
+    return any("float" in kinds and len(kinds) > 1 for kinds in map(kinds_of, [[item] for item in chosen]) if kinds)
 
 
 def _is_open(items: Any) -> bool:
