@@ -22,6 +22,7 @@ import functools
 import heapq
 import inspect
 import itertools
+import json
 import math
 import operator
 import statistics
@@ -92,7 +93,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         print, repr, reversed, round, set, setattr, slice, sorted, str, sum, super, tuple, type, vars, zip,
         builtins.range,
         *_ITERTOOLS, *COMPARING, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict,
-        dataclasses.astuple,
+        dataclasses.astuple, json.dumps,
         dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
