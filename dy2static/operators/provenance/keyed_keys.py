@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Session, Staged, active
+from dy2static.operators.shared import chosen_texts
+from dy2static.operators.shared.staging import Choice, Session, Staged, active
+from runtime.errors import Dy2StaticError
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.values import structure
@@ -36,7 +40,8 @@ def become(session: Session, owner: Any, *keys: Any) -> None:
 
 def begin_again(session: Session, owner: Any) -> None:
     """As ``become``, for keys that are numbers of the run."""
-    where = memo(session).keyed.get(id(owner))
+    _, whole = session.containers.hidden.get(id(owner), (owner, owner))  # it may be what another holds on a path
+    where = memo(session).keyed.get(id(whole))
     if where is not None and where not in session.call.known.keyed:
         raise session.restart(Findings(keyed=frozenset((where,))))
 
@@ -47,6 +52,8 @@ def is_key(key: Any) -> bool:
         return bool(key) and all(map(is_key, key))
     if isinstance(key, Staged):
         return key.kind in KINDS
+    if isinstance(key, Choice):
+        return chosen_texts.is_chosen(key)
     return type(key) in (int, str, bool, float) and key == key
 
 
@@ -57,6 +64,35 @@ KINDS = ("int", "str", "bool", "float")
 def is_of_run(key: Any) -> bool:
     """Whether such a key is only known while the Program runs."""
     return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
+
+
+def of_run(session: Session, key: Any) -> Any:
+    """A key with what is one of several texts as text of the run."""
+    if type(key) is tuple:
+        return tuple(of_run(session, one) for one in key)
+    return chosen_texts.of_the_run(session, key) if chosen_texts.is_chosen(key) else key
+
+
+def are_many(keys: Iterable[Any]) -> bool:
+    """Whether keys are so many combinations of texts that each cannot be followed."""
+    return chosen_texts.many(part for key in keys for part in (key if type(key) is tuple else (key,)))
+
+
+@contextlib.contextmanager
+def instead_of_many(session: Session, owner: Any, key: Any) -> Iterator[None]:
+    """While a dict or set gets a key: where a path chose which, and the container would hold one of too many sets of
+    keys, the trace begins again, and makes it of lists."""
+    try:
+        yield
+    except Dy2StaticError as error:
+        if error.code in ("D2S254", "D2S255") and is_key(key) and are_chosen(key):
+            begin_again(session, owner)
+        raise
+
+
+def are_chosen(key: Any) -> bool:
+    """Whether a path chose the key, or a part of it."""
+    return any(isinstance(part, Choice) for part in (key if type(key) is tuple else (key,)))
 
 
 def require_key(owner: Keyed, key: Any) -> None:
@@ -154,6 +190,7 @@ def own_class(value: Any) -> Any:
 
 
 __all__ = [
-    "become", "begin_again", "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
+    "are_chosen", "are_many", "become", "begin_again", "instead_of_many", "of_run",
+    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
     "own_class", "refuse", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip

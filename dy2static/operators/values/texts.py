@@ -9,8 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import math
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +18,9 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.provenance import chosen
-from dy2static.operators.shared import arity
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.shared import arity, chosen_texts
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
 from dy2static.operators.values import texts_in_python
-from runtime.ir import ScalarType
 from runtime.ops.scalar import TEXT_METHODS
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import theirs
@@ -47,7 +44,7 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise chosen.refusal(session, getattr(str, name))
     if name in _IN_PYTHON:
         _require_fitting_types(name, args, kwargs)
-        text = _of_the_run(session, text)
+        text = chosen_texts.of_the_run(session, text)
         function: Any = getattr(texts_in_python, name)
         return call(function, text, *args, **kwargs)
     if name == "__getitem__":
@@ -62,28 +59,12 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return session.scalar("str." + _OPERATORS.get(name, name), text, *args, *kwargs.values())
 
 
-def _of_the_run(session: Session, text: Any) -> Any:
-    """A text as one that only the run knows."""
-    if isinstance(text, Staged):
-        return text
-    return scalars.wrap(session.emit("scalar.str", [text], types=[ScalarType("str")])[0])
-
-
 def few(session: Session, parts: Sequence[Any]) -> Sequence[Any]:
     """The parts of a text; those that are one of several texts are texts of the run, where each of all combinations
     would be a text of its own."""
-    if math.prod(len(part.options) for part in parts if isinstance(part, Choice)) <= _COMBINATIONS:
+    if not chosen_texts.many(parts):
         return parts
-    return [distribute(session, part, functools.partial(_of_the_run, session)) if _is_chosen(part) else part
-            for part in parts]  # fmt: skip
-
-
-def _is_chosen(part: Any) -> bool:
-    return isinstance(part, Choice) and all(
-        type(option) is str or isinstance(option, scalars.StagedStr) for option in part.options)
-
-
-_COMBINATIONS = 8
+    return [chosen_texts.of_the_run(session, part) if chosen_texts.is_chosen(part) else part for part in parts]
 
 
 def _require_fitting_types(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
