@@ -53,7 +53,8 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
             return NotImplemented if len(args) < count else original(*given, *args[count:], **kwargs)
         found: frozenset[str] = frozenset().union(*kinds)  # type: ignore[arg-type]
         if name not in _OF_ANY and not found <= _NUMBERS or name == "sumprod" and "float" in found:
-            return original(*given, *args[count:], **kwargs)
+            taken = any(one is not other for one, other in zip(given, args))
+            return call(original, *given, *args[count:], **kwargs) if taken else NotImplemented
         if name in _BY_KIND and "float" in found and any(map(_may_be_whole, given)):
             return spread(session, list(given[0]), lambda some: handle(session, (some,), kwargs))
         if name in _BY_KIND:
