@@ -193,7 +193,7 @@ def text_of_a_record(x: Any) -> Any:
 
 
 def text_of_a_record_inside(x: Any) -> Any:
-    return f"{Thing(x)!r}", "%s" % Record(x)
+    return f"{Record(x)!r}", "%s" % Record(x)
 
 
 def iterator_of_the_run(x: Any) -> Any:
