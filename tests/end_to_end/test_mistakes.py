@@ -15,7 +15,7 @@ import torch
 import dy2static
 from runtime.tracer.recording import wording
 from tests.end_to_end import mistakes
-from tests.end_to_end.mistakes import Case, Record, Thing
+from tests.end_to_end.mistakes import Case, Record
 from tests.oracle import check
 
 PARTS = 24
