@@ -48,8 +48,10 @@ IN_PYTHON = tuple(
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", *name) for name in (
         ("builtins", "itertools_in_python.py"), ("builtins", "sequences_in_python.py"),
         ("builtins", "scalers_in_python.py"), ("builtins", "ragged_in_python.py"),
-        ("builtins", "transformer_in_python.py"),
-        ("values", "sequences_in_python.py"), ("values", "texts_in_python.py"), ("calls", "tensors_in_python.py"),
+        ("builtins", "transformer_in_python.py"), ("builtins", "statistics_in_python.py"),
+        ("builtins", "json_in_python.py"),
+        ("values", "sequences_in_python.py"), ("values", "texts_in_python.py"),
+        ("calls", "shown_in_python.py"), ("calls", "tensors_in_python.py"),
         ("calls", "keyed_in_python.py"), ("calls", "named_tuples_in_python.py")))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
 STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, collections, heapq))

@@ -28,6 +28,8 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
         kwargs = {key: machine.read(value, scope) for key, value in op.kwargs.items()}
         function = functools.partial(_by_name, function, len(args), tuple(kwargs))
         args = [*args, *kwargs.values()]
+    if len(args) == 1 and isinstance(args[0], list):
+        args = args[0]
     if any(isinstance(arg, Rows) for arg in args):
         found = row_by_row(machine.domain, function, args)
         return [machine.value(found.values) if isinstance(found, Rows) else found]

@@ -18,6 +18,7 @@ from runtime.ir.definition import About, Fail, OpDefinition
 from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import ScalarKind, ScalarType, TensorType, Type
+from runtime.ops import exact
 from runtime.ops.arity import check_plain
 
 MATH = (
@@ -135,6 +136,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
     "str.len": (len, 1, 1), "str.getitem": (_character, 2, 2), "str.slice": (_slice, 4, 4),
     "str.contains": (operator.contains, 2, 2),
     **{f"str.{name}": (getattr(str, name), 1, 4) for name in TEXT_METHODS},
+    **{f"exact.{name}": (function, 0, None) for name, function in exact.FUNCTIONS.items()},
     **{f"math.{name}": (getattr(math, name), 1, None) for name in MATH},
 }  # fmt: skip
 
@@ -255,6 +257,8 @@ def infer(op: Operator) -> list[Type | None]:
     short = op.name.removeprefix("scalar.")
     if short in _TEXTS:
         return [ScalarType("str")]
+    if short.startswith("exact."):
+        return [ScalarType("float")]
     types = [type_of(arg) for arg in op.args]
     if short in _ITEMS:
         known = isinstance(types[0], TensorType) and types[0].dtype is not None

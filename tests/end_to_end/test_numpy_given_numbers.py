@@ -125,3 +125,43 @@ def test_a_write_to_an_array_from_outside_is_refused() -> None:
 
     with pytest.raises(TraceError, match="D2S213"):
         to_static(function)(INPUTS[0])
+
+
+PLACES = {
+    "numbers": lambda i, j: [i, j], "with known ones": lambda i, j: [i, 1, -1], "one": lambda i, j: [i],
+    "nested": lambda i, j: [[i, 0], [1, j]], "of a sum": lambda i, j: [i + j - 1],
+    "bools as numbers": lambda i, j: [i, True],
+}  # fmt: skip
+SOURCES = {
+    "vector": lambda x: x.detach().numpy(), "matrix": lambda x: (x[:, None] * x).detach().numpy(),
+    "outside": lambda x: np.arange(3.0), "outside matrix": lambda x: np.arange(12).reshape(3, 4),
+}  # fmt: skip
+KEYS = {
+    "alone": lambda p: p, "with a slice": lambda p: (p, slice(1, None)), "with all": lambda p: (..., p),
+    "with a number": lambda p: (p, 0), "with others": lambda p: (p, [1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.sample(6)
+def test_lists_of_places(places, source, key):
+    """``a[[i, 1]]`` where only the run knows ``i``."""
+    of, make, as_key = PLACES[places], SOURCES[source], KEYS[key]
+
+    def function(x, index):
+        i, j = index.tolist()
+        return make(x)[as_key(of(i, j))], x * 2
+
+    calls = [(torch.tensor([1.0, -2.0, 3.0], requires_grad=True), torch.tensor(index)) for index in (
+        [0, 1], [2, 2], [-1, 1], [1, 5])]  # fmt: skip
+    check(function, *calls)
+
+
+def test_flags_of_the_run_are_refused():
+    def function(x):
+        return x.numpy()[[bool(x[0] > 0), True, bool(x[1] > 0)]]
+
+    with pytest.raises(TraceError, match="D2S213"):
+        to_static(function)(torch.tensor([1.0, -2.0, 3.0]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import numpy_arrays
+from dy2static.operators.calls import numpy_arrays, shown_in_python
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, stored_sequence
 from dy2static.operators.calls.truth import truth_of
@@ -104,10 +104,14 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
             note_modules(session, args[0])
         method = _method_for(args[0], letter) if len(args) == 1 else None
         if method is not None:
-            return call(method, args[0])
+            shown = call(method, args[0])
+            return call(_ESCAPED, shown) if letter == "a" and isinstance(shown, (str, Staged, Choice)) else shown
         return function(*args, **kwargs)
 
     return convert
+
+
+_ESCAPED: Any = shown_in_python.escaped
 
 
 def _method_for(value: Any, letter: str) -> Any:

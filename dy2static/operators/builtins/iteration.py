@@ -43,9 +43,8 @@ from dy2static.operators.shared.staging import (
     any_staged,
     distribute,
     python_method,
-    stages,
 )
-from dy2static.operators.values.sequence_operators import require_sortable
+from dy2static.operators.values.sequence_operators import decides, require_sortable
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -195,7 +194,7 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     pairs = list(zip(keys, items))
     if len(keys) <= _FEW and any(map(user_methods.orders, keys)):
         return in_users_order(session, pairs, bool(kwargs.get("reverse", False)))
-    if any(stages(key) or any_staged([key]) for key in keys):
+    if any(map(decides, keys)):
         return in_order(session, pairs, bool(kwargs.get("reverse", False)))
     return [item for _, item in sorted(pairs, key=lambda pair: pair[0], reverse=kwargs.get("reverse", False))]
 

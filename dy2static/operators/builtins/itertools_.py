@@ -86,8 +86,11 @@ def _parts(value: Any) -> Any:
 
 
 def _decides(function: Any) -> bool:
-    """Whether calling a function may decide on tensors; None stands for the items' own truth."""
-    return not isinstance(function, (type, types.BuiltinFunctionType))
+    """Whether calling a function may decide on tensors, or on numbers of the run, as ``max`` does; None stands for the
+    items' own truth."""
+    if isinstance(function, (type, types.BuiltinFunctionType)):
+        return function.__module__ in ("builtins", "math")
+    return True
 
 
 def _run(session: Session, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -31,6 +31,7 @@ from dy2static.operators.shared.staging import (
     stages,
 )
 from dy2static.operators.values.binary import binary, require_number
+from dy2static.operators.values.sequence_operators import decides
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
@@ -64,7 +65,7 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         keys = list(values)
         if key is not None:
             keys = [call(key, value) for value in values]
-        if not any(stages(one) for one in keys) and not any_staged(keys) and not any(map(user_methods.orders, keys)):
+        if not any(map(decides, keys)):
             return function(zip(keys, values), key=lambda pair: pair[0])[1]
         if key is None and all(isinstance(value, Staged) or type(value) in (int, float, bool) for value in values):
             kinds = {value.kind if isinstance(value, Staged) else type(value).__name__ for value in values}

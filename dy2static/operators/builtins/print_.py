@@ -12,8 +12,9 @@ import torch
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSequence, StagedSize
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute, python_method
-from dy2static.operators.values.f_string import text_of
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.values import texts
+from dy2static.operators.values.f_string import is_told, text_of
 from runtime.ir.constants import spell_constant
 from runtime.tracer.recording import histories
 from runtime.tracer.values import structure
@@ -26,6 +27,7 @@ def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if options["file"] not in (None, sys.stdout):
         raise session.error("print to a file inside a converted function", code="D2S268",
                             hint="Print to the standard output, or write the file outside.")
+    args = tuple(texts.few(session, list(map(with_text, args))))
     for index, arg in enumerate(args):
         if isinstance(arg, Choice):
             return distribute(session, arg, lambda option, index=index: _print(  # type: ignore[misc]
@@ -48,25 +50,27 @@ def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return None
 
 
+def with_text(value: Any) -> Any:
+    """What is printed (warned about, logged), or its text, where that is made in converted code."""
+    return call(str, value) if not is_simple(value) and not isinstance(value, Choice) and is_told(value) else value
+
+
 def spelled(session: Session, value: Any, done: str) -> Any:
-    """What is printed (warned about, logged): a value of the Program, or the text of anything else."""
+    """What is printed: a value of the Program, or the text of anything else; ``value`` is what ``with_text`` gives."""
     if isinstance(value, torch.Tensor):
         return histories.shown(session, value)
     if isinstance(value, Staged):
         return session.operand(value)
     if isinstance(value, StagedSize):
         return session.operand(text_of(session, value))
-    if isinstance(value, StagedSequence) or (any_staged([value]) and not _is_simple(value)):
+    if isinstance(value, StagedSequence) or (any_staged([value]) and not is_simple(value)):
         raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is {done}",
                             hint="Give its items one by one.", code="D2S268")
-    if _is_simple(value):
+    if is_simple(value):
         return _shown(session, value)
     if structure.has_traced(value):
         raise session.error(f"a {type(value).__name__} that holds tensors is {done}", code="D2S268",
                             hint="Give its items one by one.")
-    method = python_method(value, "__str__") or python_method(value, "__repr__")
-    if method is not None:
-        return session.operand(call(method, value))
     return str(value)
 
 
@@ -81,14 +85,14 @@ def _shown(session: Session, value: Any) -> Any:
     return session.operand(value)
 
 
-def _is_simple(value: Any) -> bool:
+def is_simple(value: Any) -> bool:
     """Whether an operand can hold the value so that it prints the same."""
     if isinstance(value, (torch.Tensor, Staged)):
         return True
     if type(value) in (list, tuple):
-        return all(_is_simple(item) for item in value)
+        return all(is_simple(item) for item in value)
     if type(value) is dict:
-        return all(isinstance(key, (str, int)) and _is_simple(item) for key, item in value.items())
+        return all(isinstance(key, (str, int)) and is_simple(item) for key, item in value.items())
     return type(value) in (bool, int, float, complex, str, type(None)) and spell_constant(value) is not None
 
 

@@ -2,10 +2,12 @@
 
     warnings.warn(f"sum {n}")      ->   warn("sum 3") attrs {category: "UserWarning", line: 3, ...}
     logger.info("sum %s", n)       ->   log("sum %s", None, %n) attrs {logger: "user", severity: 20, line: 3, ...}
+    logger.info("at %r", point)    ->   log("at Point(x=1)", None): no Program holds an object of a user's class
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import warnings
@@ -13,10 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.callers import Caller, callers
-from dy2static.operators.builtins.print_ import spelled
+from dy2static.operators.builtins.print_ import is_simple, spelled
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
+from dy2static.operators.values.percent_format import percent
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.boundary import told
 
@@ -110,6 +113,10 @@ def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[An
             return distribute(session, arg, lambda option, index=index: _log(  # type: ignore[misc]
                 session, logger, level, option if index == 0 else message,
                 args if index == 0 else (*args[: index - 1], option, *args[index:]), options, configure))
+    if type(message) is str and not all(map(is_simple, args)):
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # which logging tells of, and goes on
+            message, args = percent(message, args[0] if len(args) == 1 and isinstance(args[0], dict) else args), ()
+            return _log(session, logger, level, message, args, options, configure)
     place, outside = _place(session, options["stacklevel"])
     attrs = {
         "logger": logger.name, "severity": level, "file": place.file, "line": place.line, "function": place.function,

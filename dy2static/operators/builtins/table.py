@@ -17,6 +17,7 @@ from dy2static.operators.builtins import (
     identifiers,
     iteration,
     itertools_,
+    json_,
     mathematics,
     module_methods,
     objects,
@@ -29,6 +30,7 @@ from dy2static.operators.builtins import (
     scalers,
     sizes,
     stack,
+    statistics_,
     suppress,
     torch_functions,
     transformers,
@@ -45,9 +47,9 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
-        gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, mathematics, module_methods, objects,
-        one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, suppress,
-        torch_functions, transformers,
+        gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, json_, mathematics, module_methods,
+        objects, one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, statistics_,
+        suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

@@ -22,7 +22,10 @@ import functools
 import heapq
 import inspect
 import itertools
+import json
+import math
 import operator
+import statistics
 import types
 import typing
 import weakref
@@ -45,6 +48,7 @@ from dy2static.operators.shared.reachable import (
     reached,
 )
 from dy2static.operators.shared.staging import Session
+from runtime.ops.exact import exact
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import unasked
 
@@ -72,6 +76,10 @@ COMPARING = tuple(getattr(module, name) for module, names in (
 ) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
 
+_OF_STATISTICS = ("mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "quantiles",
+                  "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
+"""Functions of ``statistics`` that are written in Python of ours for what only the run knows."""
+
 _IN_PLACE = (
     "iadd", "isub", "imul", "imatmul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ixor",
     "ior", "call",
@@ -82,9 +90,10 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
         frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, max, min, next, pow,
-        print, repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
+        print, repr, reversed, round, set, setattr, slice, sorted, str, sum, super, tuple, type, vars, zip,
+        builtins.range,
         *_ITERTOOLS, *COMPARING, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict,
-        dataclasses.astuple,
+        dataclasses.astuple, json.dumps,
         dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
@@ -99,8 +108,9 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
     Takes.GROWN: (
-        sorted, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
-        torch.nn.utils.rnn.pad_sequence,
+        heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
+        torch.nn.utils.rnn.pad_sequence, math.fsum, math.dist, exact,
+        *(getattr(statistics, name) for name in _OF_STATISTICS),
     ),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,

@@ -2,11 +2,13 @@
 
     Point(x)        its ``__init__`` calls ``__post_init__``, which may decide on tensors
     a < b, a == b   compare the fields, as tuples do
+    repr(a)         shows the fields
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dataclasses
 import inspect
 import operator
@@ -15,7 +17,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from dy2static.operators.calls import tensors_in_python
+from dy2static.operators.calls import shown_in_python, tensors_in_python
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.classes import note_of_class
 from dy2static.operators.provenance.provenance import memo
@@ -46,6 +48,33 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
     return call(compare, *fields)
 
 
+def shown(session: Session, f: types.FunctionType, args: tuple[Any, ...]) -> Any:
+    """The text that ``__repr__`` gives, if ``dataclass`` wrote that; or NOT_DONE."""
+    written = f.__wrapped__ if f.__code__ is _SHOWN and len(args) == 1 else None  # type: ignore[attr-defined]
+    owner = _owner(written, args[0]) if isinstance(written, types.FunctionType) else None
+    if owner is None:
+        return NOT_DONE
+    around = _SHOWING.set((*_SHOWING.get(), args[0]))
+    try:
+        if any(one is args[0] for one in _SHOWING.get()[:-1]):
+            return "..."
+        names = [field.name for field in dataclasses.fields(owner) if field.repr]
+        return call(_OF_FIELDS, args[0], names, repr)
+    finally:
+        _SHOWING.reset(around)
+
+
+def is_shown_by_method(value: Any) -> bool:
+    """Whether a class's ``__repr__`` is converted: a user wrote it, or ``dataclass`` for a user's class."""
+    method = python_method(value, "__repr__")
+    return method is not None and (method.__code__ is _SHOWN or not home_of(method.__code__.co_filename))
+
+
+_OF_FIELDS: Any = shown_in_python.of_fields
+_SHOWN: Any = dataclasses.make_dataclass("_Shown", ()).__repr__.__code__
+"""What every dataclass has around its ``__repr__``."""
+_SHOWING: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("_SHOWING", default=())
+"""The objects whose text is being made: one that holds itself is shown as three dots."""
 _EQUAL: Any = tensors_in_python.equal_fields
 
 
@@ -130,9 +159,9 @@ def _owner(f: types.FunctionType, obj: Any) -> Any:
             written = vars(written).get("__wrapped__")
         if written is f:
             given = vars(cls).get("__dataclass_params__")
-            asked = {"__init__": "init", "__eq__": "eq"}.get(f.__name__, "order")
+            asked = {"__init__": "init", "__eq__": "eq", "__repr__": "repr"}.get(f.__name__, "order")
             return cls if given is not None and getattr(given, asked) else None
     return None
 
 
-__all__ = ["NOT_DONE", "called", "constructed", "converted_parts"]
+__all__ = ["NOT_DONE", "called", "constructed", "converted_parts", "is_shown_by_method", "shown"]

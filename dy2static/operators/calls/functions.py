@@ -103,6 +103,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return manager
     if f.__code__ is _MAKE_CODE:
         return traced(session, named_tuples_in_python.make, args, kwargs)
+    shown = dataclass_methods.shown(session, f, args)
+    if shown is not dataclass_methods.NOT_DONE:
+        return shown
     of_parts = module_calls.called(session, f, args, kwargs) if policy.is_torch(f) else NotImplemented
     if of_parts is not NotImplemented:
         return of_parts

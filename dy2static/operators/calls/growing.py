@@ -12,7 +12,7 @@ import torch
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
-from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from dy2static.operators.shared.stored import MODULES
 from runtime.ops.keyed import KeyedDict
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
@@ -21,12 +21,32 @@ from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import array, array_methods
 from runtime.tracer.values.containers import several
-from runtime.tracer.values.structure import Growing, growing, list_row
+from runtime.tracer.values.structure import Growing, Number, Options, growing, list_row
 
 
 def is_growing(value: object) -> bool:
     """Whether a value is such a list, deque or tuple."""
     return isinstance(value, (list, deque, tuple)) and growing(value) is not None
+
+
+def kinds_of(items: Any) -> frozenset[str] | None:
+    """Of what kinds the items of a list or tuple are, and of those in it; None where that is not known."""
+    if type(items) not in (list, tuple):
+        return None
+    grown = growing(items)
+    if grown is not None:
+        options = grown.item.options if isinstance(grown.item, Options) else (grown.item,)
+        if not all(isinstance(one, Number) for one in options):
+            return None
+        return frozenset(one.kind for one in options if isinstance(one, Number))
+    found: set[str] = set()
+    for value in (option for item in items for option in (item.options if isinstance(item, Choice) else (item,))):
+        inside = kinds_of(value) if type(value) in (list, tuple) else {
+            value.kind if isinstance(value, Staged) else type(value).__name__}  # fmt: skip
+        if inside is None:
+            return None
+        found |= inside
+    return frozenset(found)
 
 
 def note_present(session: Session, target: Any, key: Any) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import types
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from dy2static.operators.calls import growing, keyed_in_python
 from dy2static.operators.calls.call import traced
-from dy2static.operators.provenance.keyed_keys import become, begin_again, is_key, is_of_run, refuse
+from dy2static.operators.provenance.keyed_keys import KINDS, are_many, become, begin_again, is_key, is_of_run, refuse
 from dy2static.operators.shared.staging import Session
 from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
 from runtime.tracer.values import structure
@@ -59,7 +60,7 @@ def of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
     mappings = [part[0] for part in parts if len(part) == 1]
     here = session.location()
     if here not in session.call.known.keyed and not any(isinstance(one, Keyed) for one in mappings):
-        if not any(is_of_run(key) for key, _ in pairs) or not all(is_key(key) for key, _ in pairs):
+        if not _are_of_run([key for key, _ in pairs]):
             return NotImplemented
     found = traced(session, keyed_in_python.NumberDict, (), {})
     for part in parts:
@@ -73,7 +74,7 @@ def of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
 def of_items(session: Session, items: tuple[Any, ...]) -> Any:
     """A set display."""
     if session.location() not in session.call.known.keyed:
-        if not any(map(is_of_run, items)) or not all(map(is_key, items)):
+        if not _are_of_run(items):
             return NotImplemented
     return traced(session, keyed_in_python.NumberSet, (items,), {})
 
@@ -93,7 +94,12 @@ def _brings(session: Session, f: Any, given: Any) -> bool:
         keys = [one[0] for one in given]
     else:
         return False
-    return any(map(is_of_run, keys)) and all(map(is_key, keys))
+    return _are_of_run(keys)
+
+
+def _are_of_run(keys: Sequence[Any]) -> bool:
+    """Whether some of the keys of a dict or set are only known while the Program runs, or which of many they are."""
+    return (any(map(is_of_run, keys)) or are_many(keys)) and all(map(is_key, keys))
 
 
 def note_method(session: Session, owner: Any, name: str, given: tuple[Any, ...]) -> None:
@@ -123,10 +129,10 @@ def _first_of_two(item: structure.Structure) -> structure.Structure | None:
 
 
 def _is_number(item: structure.Structure | None) -> bool:
-    """Whether the items of a list that grew are whole numbers, or tuples of such."""
+    """Whether the items of a list that grew are numbers or texts, or tuples of such."""
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
-    return isinstance(item, structure.Number) and item.kind in ("int", "str")
+    return isinstance(item, structure.Number) and item.kind in KINDS
 
 
 def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

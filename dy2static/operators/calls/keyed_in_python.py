@@ -17,6 +17,7 @@ from dy2static.operators.provenance.keyed_keys import (
     own_class,
     refuse,
     require_key,
+    require_of_one_kind,
 )
 from runtime.ops.keyed import (
     Keyed,
@@ -535,6 +536,7 @@ class NumberSet(KeyedSet):
         made = self
         for other in others:
             known, kept = _looked_at(other), NumberSet()
+            require_of_one_kind(self, made._keys, known)
             for key in made._keys:
                 if key in known:
                     kept._keys.append(key)

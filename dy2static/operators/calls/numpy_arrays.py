@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 import torch
 
+from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
@@ -458,7 +459,19 @@ def is_open_key(key: Any) -> bool:
 
 def item(session: Session, array: Any, key: Any) -> Any:
     """``array[key]``, of an array of the Program, or of one from outside at a place that only the run knows."""
-    return numpy_calls.record("ndarray.__getitem__", (array, key), {})
+    places = tuple(_as_places(session, one) for one in key) if type(key) is tuple else _as_places(session, key)
+    return numpy_calls.record("ndarray.__getitem__", (array, places), {})
+
+
+def _as_places(session: Session, key: Any) -> Any:
+    """A list of places, or of flags, that only the run knows as the array that NumPy makes of it."""
+    if type(key) is not list or not (growing.is_growing(key) or any_staged([key])):
+        return key
+    kinds = growing.kinds_of(key)
+    if kinds is None or not kinds <= {"int", "bool"}:
+        return key
+    dtype = torch.int64 if "int" in kinds else torch.bool
+    return numpy_calls.of_tensor(session, traced(session, torch.tensor, (key,), {"dtype": dtype}))
 
 
 def as_key(session: Session, obj: Any, key: Any) -> Any:

@@ -75,6 +75,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -95,7 +96,15 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """``f(*args, **kwargs)``; notes which iterators it may have made (see ``generator.fresh``)."""
     known = memo(session)
     made = known.made
-    result = _called(session, f, args, kwargs)
+    method = f.options[0] if isinstance(f, Choice) else f
+    owner = unasked(method, "__self__") if args and keyed_keys.are_chosen(args[0]) else None
+    if isinstance(owner, Keyed):
+        args = (keyed_keys.of_run(session, args[0]), *args[1:])
+    if keyed.is_kind(type(owner)):
+        with keyed_keys.instead_of_many(session, owner, args[0]):
+            result = _called(session, f, args, kwargs)
+    else:
+        result = _called(session, f, args, kwargs)
     if result is NotImplemented:
         number_methods.require_known(session, f, args)
     if id(result) in session.objects.originals:

@@ -6,13 +6,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Session, Staged, active
+from dy2static.operators.shared import chosen_texts
+from dy2static.operators.shared.staging import Choice, Session, Staged, active
+from runtime.errors import Dy2StaticError
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.values import structure
 
 
 def note(session: Session, made: Any) -> None:
@@ -35,17 +40,25 @@ def become(session: Session, owner: Any, *keys: Any) -> None:
 
 def begin_again(session: Session, owner: Any) -> None:
     """As ``become``, for keys that are numbers of the run."""
-    where = memo(session).keyed.get(id(owner))
+    _, whole = session.containers.hidden.get(id(owner), (owner, owner))  # it may be what another holds on a path
+    where = memo(session).keyed.get(id(whole))
     if where is not None and where not in session.call.known.keyed:
         raise session.restart(Findings(keyed=frozenset((where,))))
 
 
 def is_key(key: Any) -> bool:
-    """Whether it is a whole number, text, or a tuple of such: their equality is that of keys. A NaN is equal to itself
-    only as a key, and True is 1."""
+    """Whether it is a number, text, or a tuple of such: their equality is that of keys, but for NaN."""
     if type(key) is tuple:
         return bool(key) and all(map(is_key, key))
-    return type(key) in (int, str) or isinstance(key, Staged) and key.kind in ("int", "str")
+    if isinstance(key, Staged):
+        return key.kind in KINDS
+    if isinstance(key, Choice):
+        return chosen_texts.is_chosen(key)
+    return type(key) in (int, str, bool, float) and key == key
+
+
+KINDS = ("int", "str", "bool", "float")
+"""What keys may be that only the run knows."""
 
 
 def is_of_run(key: Any) -> bool:
@@ -53,15 +66,55 @@ def is_of_run(key: Any) -> bool:
     return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
 
 
+def of_run(session: Session, key: Any) -> Any:
+    """A key with what is one of several texts as text of the run."""
+    if type(key) is tuple:
+        return tuple(of_run(session, one) for one in key)
+    return chosen_texts.of_the_run(session, key) if chosen_texts.is_chosen(key) else key
+
+
+def are_many(keys: Iterable[Any]) -> bool:
+    """Whether keys are so many combinations of texts that each cannot be followed."""
+    return chosen_texts.many(part for key in keys for part in (key if type(key) is tuple else (key,)))
+
+
+@contextlib.contextmanager
+def instead_of_many(session: Session, owner: Any, key: Any) -> Iterator[None]:
+    """While a dict or set gets a key: where a path chose which, and the container would hold one of too many sets of
+    keys, the trace begins again, and makes it of lists."""
+    try:
+        yield
+    except Dy2StaticError as error:
+        if error.code in ("D2S254", "D2S255") and is_key(key) and are_chosen(key):
+            begin_again(session, owner)
+        raise
+
+
+def are_chosen(key: Any) -> bool:
+    """Whether a path chose the key, or a part of it."""
+    return any(isinstance(part, Choice) for part in (key if type(key) is tuple else (key,)))
+
+
 def require_key(owner: Keyed, key: Any) -> None:
-    """Errors raised: TraceError, D2S265, for anything else."""
+    """Errors raised: TraceError, D2S265, for anything else; ValueError in a run where it is NaN, which is a key that is
+    equal to the very same object only."""
     session = active()
-    if session is None or is_key(key):
+    if session is None:
+        return
+    if is_key(key):
+        for part in key if type(key) is tuple else (key,):
+            if type(part) is tuple:
+                require_key(owner, part)
+            elif isinstance(part, Staged) and part.kind == "float":
+                session.emit("assert", [session.operand(session.scalar("eq", part, part))], attrs={
+                    "exception": "ValueError",
+                    "message": f"nan as a key of a {owner.stands_for.__name__}: what it is equal to is not known",
+                })  # fmt: skip
         return
     raise session.error(
         f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
-        "whole number nor text", code="D2S265",
-        hint="Keep such keys in another dict, or use whole numbers, texts, and tuples of them, as keys.")
+        "number nor text", code="D2S265",
+        hint="Keep such keys in another dict, or use numbers, texts, and tuples of them, as keys.")
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
@@ -81,6 +134,29 @@ def refuse(owner: Keyed, what: str) -> NoReturn:
     raise session.error(
         f"{what} of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
         code="D2S265", hint="Go over sorted(items), or use a dict, which has an order; make texts outside.")
+
+
+def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
+    """Errors raised: TraceError, D2S265, where which of two equal keys remains shows in its class (1, 1.0, True)."""
+    kinds = {_kind(key) for some in keys for key in ((_items(some),) if _items(some) is not None else some)}
+    if active() is not None and len(kinds - {"str"}) > 1:
+        refuse(owner, "which of equal keys of several kinds is left")
+
+
+def _items(keys: Any) -> structure.Structure | None:
+    """The structure of the keys that a list holds, if only the run knows how many."""
+    grown = structure.growing(keys) if type(keys) in (list, tuple) else None
+    return None if grown is None else grown.item
+
+
+def _kind(key: Any) -> Any:
+    if isinstance(key, structure.Known):
+        key = key.value
+    if isinstance(key, structure.Sequence) or type(key) is tuple:
+        return tuple(map(_kind, key.items if isinstance(key, structure.Sequence) else key))
+    if isinstance(key, structure.Options):
+        return tuple(map(_kind, key.options))
+    return key.kind if isinstance(key, (Staged, structure.Number)) else type(key).__name__
 
 
 def members(other: Any) -> Any:
@@ -114,6 +190,7 @@ def own_class(value: Any) -> Any:
 
 
 __all__ = [
-    "become", "begin_again", "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
-    "own_class", "refuse", "require_key", "require_none",
+    "are_chosen", "are_many", "become", "begin_again", "instead_of_many", "of_run",
+    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
+    "own_class", "refuse", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from dy2static.operators.provenance import observed
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
-from dy2static.operators.values import sequence_operators
+from dy2static.operators.values import sequence_operators, texts
 from dy2static.operators.values.percent_format import percent
 from runtime.ops.keyed import Keyed
 from runtime.tracer.numbers import scalars
@@ -59,6 +59,8 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
     if isinstance(b, Choice) and (numpy_arrays.holds_arrays(b) or isinstance(a, numpy_arrays.OF_NUMPY)):
         return distribute(session, b, lambda option: binary(a, op, option))
+    if op == "+" and isinstance(a, Choice) and isinstance(b, Choice):
+        a, b = texts.few(session, (a, b))
     a, b = numpy_arrays.beside_numbers(session, a, op, b)
     if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)

@@ -15,7 +15,7 @@ from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
-from dy2static.operators.values.equality import equal
+from dy2static.operators.values.equality import equal, kind_of
 from dy2static.operators.values.traced_compare import contains, identical
 from runtime.ops.keyed import Keyed
 from runtime.tracer.values import identities
@@ -28,6 +28,7 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_METHODS = {"==": "__eq__", "!=": "__ne__"}
 _PLAINLY = frozenset((int, float, bool, str, type(None)))
 _BY_HASH: tuple[Any, ...] = (set, frozenset, dict, type({}.keys()), type({}.items()))
 _BY_CONTENT = (list, tuple, dict, set, deque)
@@ -64,7 +65,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
             return users
         if isinstance(a, _BY_HASH) and isinstance(b, _BY_HASH):
             identities.require_known_in_both(session, a, b)
-        if type(a) is not type(b) or type(a) not in (list, tuple, dict):
+        kind = kind_of(a, _METHODS[op])
+        if kind is None or kind is not kind_of(b, _METHODS[op]):
             if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
                 boundary.require_none(session, f"'{op}'", (a, b))
             return _PLAIN[op](a, b)

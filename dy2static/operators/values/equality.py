@@ -1,12 +1,15 @@
 """``==`` of lists, tuples and dicts that hold what is only known while the Program runs.
 
 Python compares the lengths and then the items, by identity first. A list that grew has its length in the Program.
+Objects of classes derived from these, named tuples among them, are compared as what they hold, unless their class says
+otherwise.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -18,6 +21,7 @@ from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated, says_equal
 from dy2static.operators.provenance.identity import identical_tensors
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
+from dy2static.operators.shared.stored import stored_items
 from dy2static.operators.values.attribute import attr
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
@@ -29,15 +33,31 @@ _DEPTH = 1_000
 _OPEN = (torch.Tensor, Staged, StagedRange, Choice, structure.Growing, containers.Several, RowKey)
 
 
+def kind_of(value: Any, method: str = "__eq__") -> Any:
+    """Which of list, tuple and dict compares a value by what it holds; None for what says itself how it compares.
+
+    ``method``: that of the operator.
+    """
+    cls = type(value)
+    if cls in _KINDS or not isinstance(value, _KINDS):
+        return cls if cls in _KINDS else None
+    kind: Any = next(one for one in _KINDS if issubclass(cls, one))
+    return kind if getattr(cls, method) in (getattr(kind, method), getattr(OrderedDict, method)) else None
+
+
+_KINDS = (list, tuple, dict)
+
+
 def is_open(value: Any) -> bool:
     """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
     return any(map(_is_open, walk([value], _parts, _DEPTH + 1)))
 
 
 def _parts(value: Any) -> Any:
-    if type(value) is dict:
-        return *value, *value.values()
-    return value if type(value) in (list, tuple) else ()
+    kind = kind_of(value)
+    if kind is dict:
+        return *dict.keys(value), *dict.values(value)
+    return () if kind is None else value if type(value) is kind else stored_items(value)
 
 
 def _is_open(value: Any) -> bool:
@@ -49,7 +69,7 @@ def _is_open(value: Any) -> bool:
 
 
 def equal(session: Session, a: Any, b: Any) -> Any:
-    """``a == b`` for two lists, tuples or dicts, a plain or staged bool.
+    """``a == b`` for two of one kind (see ``kind_of``), a plain or staged bool.
 
     Raises:
         TraceError: D2S253 for lists that grew whose items are tensors, or that both grew.
@@ -58,9 +78,12 @@ def equal(session: Session, a: Any, b: Any) -> Any:
         return _grown(session, a, b)
     if not is_open(a) and not is_open(b):
         return a == b
-    if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
-        return False
-    return _all(session, [(value, b[key]) for key, value in (a.items() if isinstance(a, dict) else enumerate(a))])
+    if isinstance(a, dict):
+        if dict.keys(a) != dict.keys(b) or all(isinstance(one, OrderedDict) for one in (a, b)) and [*a] != [*b]:
+            return False
+        return _all(session, [(value, dict.__getitem__(b, key)) for key, value in dict.items(a)])
+    items, others = stored_items(a), stored_items(b)
+    return len(items) == len(others) and _all(session, list(zip(items, others)))
 
 
 def equal_rows(session: Session, a: Any, b: Any) -> Any:
@@ -115,7 +138,7 @@ def _is_quiet(value: Any) -> bool:
     def is_quiet(value: Any) -> bool:
         if isinstance(value, torch.Tensor):
             return value.dim() == 0 and not value.is_sparse
-        if type(value) in (list, tuple, dict):
+        if kind_of(value) is not None:
             if id(value) in known:
                 return True
             if id(value) in around or len(around) > _DEPTH:
@@ -149,7 +172,7 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
         return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return equal_tensors(session, one, other)
-    if type(one) is type(other) and type(one) in (list, tuple, dict):
+    if kind_of(one) is not None and kind_of(one) is kind_of(other):
         return equal(session, one, other)
     if session.containers.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
         found = equal_rows(session, one, other)

@@ -5,19 +5,25 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+import functools
+import operator
+import sys
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
 import torch
 
-from dy2static.operators.calls import growing, numpy_arrays
+from dy2static.operators.calls import dataclass_methods, growing, numpy_arrays, shown_in_python
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.provenance import note_modules
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
+from dy2static.operators.values import texts
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import histories
@@ -33,11 +39,10 @@ _UNSUPPORTED = "unsupported format string passed to Tensor.__format__"
 
 def fstring(*parts: Any) -> Any:
     """The parts, already text, in one string."""
-    if active() is not None and any(not isinstance(part, str) for part in parts):
-        result: Any = parts[0]
-        for part in parts[1:]:
-            result = result + part
-        return result
+    session = active()
+    if session is not None and any(not isinstance(part, str) for part in parts):
+        first, *rest = texts.few(session, parts)
+        return functools.reduce(operator.add, rest, first)
     return "".join(parts)
 
 
@@ -136,8 +141,45 @@ def of_tensor(session: Session, name: str, tensor: torch.Tensor) -> Any:
 
 
 def is_staged_container(value: Any) -> bool:
-    """Whether a list, tuple, dict or size holds what is only known while the Program runs."""
-    return isinstance(value, (list, tuple, dict)) and structure.has_traced(value)
+    """Whether a list, tuple, dict, size or other container of Python's, whose text has that of what it holds, holds
+    what is only known while the Program runs, or an object whose text a method of its class tells, which is asked in
+    converted code."""
+    if not isinstance(value, (list, tuple, dict)) and type(value) not in _TEXTS or _tells(value):
+        return False
+    return structure.has_traced(value) or any(map(_is_open, walk([value], _parts, _DEEPEST)))
+
+
+def is_told(value: Any) -> bool:
+    """Whether the text of a value is made in converted code: it, or something in it, is only known while the Program
+    runs, or the user's class tells its text itself."""
+    return isinstance(value, (torch.Tensor, Staged, Choice)) or is_staged_container(value) or _tells(value) or any(
+        user_methods.is_users(python_method(value, name)) for name in ("__str__", "__format__"))
+
+
+def _parts(value: Any) -> Any:
+    """What the text of a value shows."""
+    cls = type(value)
+    if isinstance(value, dict) and cls in (dict, *_TEXTS):
+        return [*dict.keys(value), *dict.values(value)]
+    if cls is SimpleNamespace:
+        return list(vars(value).values())
+    return value if cls in (list, tuple) and not growing.is_growing(value) else list(value) if cls is deque else ()
+
+
+def _is_open(value: Any) -> bool:
+    return structure.has_traced(value) or _tells(value)
+
+
+def _tells(value: Any) -> bool:
+    """Whether a class's own ``__repr__`` is converted."""
+    return not _is_named(value) and dataclass_methods.is_shown_by_method(value)
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED
+
+
+_DEEPEST = 100
 
 
 def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
@@ -168,10 +210,14 @@ def text_of(session: Session, value: Any, text: Callable[[Any], str] = repr) -> 
         return _join("[", [(text_of(session, item, text),) for item in value], "]")
     if type(value) is tuple:
         return _join("(", [(text_of(session, item, text),) for item in value], ",)" if len(value) == 1 else ")")
-    if isinstance(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED:
-        fields = zip(type(value)._fields, value)  # type: ignore[attr-defined]
+    if type(value) in _TEXTS:
+        return call(_TEXTS[type(value)], value, text)
+    if _is_named(value):
+        fields = zip(type(value)._fields, value)
         written = [(f"{_name(name, text)}=", text_of(session, item, text)) for name, item in fields]
         return _join(f"{_name(type(value).__name__, text)}(", written, ")")
+    if _tells(value):
+        return call(text, value)
     if structure.has_traced(value):
         raise _refusal(session, value)
     if isinstance(value, torch.nn.Module):  # its text has its settings, and those of the modules inside
@@ -184,6 +230,11 @@ def _name(name: str, text: Callable[[Any], str]) -> str:
     return ascii(name)[1:-1] if text is ascii else name
 
 
+_TEXTS: dict[type, Any] = {
+    deque: shown_in_python.of_deque, defaultdict: shown_in_python.of_default_dict,
+    OrderedDict: shown_in_python.of_ordered_dict if sys.version_info < (3, 12) else
+    shown_in_python.of_ordered_dict_as_dict, SimpleNamespace: shown_in_python.of_namespace,
+}  # fmt: skip
 _NAMED = namedtuple("_NAMED", "field").__repr__.__code__
 """What every ``namedtuple`` has for its text."""
 
@@ -210,11 +261,8 @@ def text_of_exception(session: Session, error: BaseException, letter: str) -> An
 
 
 def _join(before: str, items: list[tuple[Any, ...]], after: str) -> Any:
-    text: Any = before
-    for index, parts in enumerate(items):
-        for part in (", ", *parts) if index else parts:
-            text = text + part
-    return text + after
+    parts = [part for index, item in enumerate(items) for part in ((", ", *item) if index else item)]
+    return fstring(before, *parts, after)
 
 
 def _refusal(session: Session, value: Any) -> Exception:

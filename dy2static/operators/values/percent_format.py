@@ -14,7 +14,6 @@ import torch
 
 from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
-from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import (
@@ -25,22 +24,15 @@ from dy2static.operators.shared.staging import (
     active,
     any_staged,
     distribute,
-    python_method,
     spread,
 )
 from dy2static.operators.values import traced_subscript
-from dy2static.operators.values.f_string import format_value, fstring
+from dy2static.operators.values.f_string import format_value, fstring, is_told
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
 
 _FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*|\*)(?:\.(\d+|\*))?([diouxXeEfFgGsra]))")
-
-
-def _tells(value: Any) -> bool:
-    """Whether a value is a tensor, or a user's class tells its text."""
-    return isinstance(value, torch.Tensor) or user_methods.is_users(
-        python_method(value, "__str__") or python_method(value, "__repr__"))
 
 
 def percent(text: str | bytes, values: Any) -> Any:
@@ -61,7 +53,7 @@ def percent(text: str | bytes, values: Any) -> Any:
     asked_methods.require_shown(session, "'%'", given)
     note_answers(session, *given)
     asks = isinstance(values, dict) and type(values) is not dict  # a factory, or a user's method, may give others
-    if not (asks or any_staged(given) or any(map(_tells, given))):
+    if not (asks or any_staged(given) or any(map(is_told, given))):
         return text % values
     if isinstance(text, str):
         fields = [found for found in _FIELD.finditer(text) if found[5]]

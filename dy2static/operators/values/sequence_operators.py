@@ -19,7 +19,8 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.shared.staging import Session, Staged, any_staged
-from dy2static.operators.values import sequences_in_python
+from dy2static.operators.shared.stored import stored_items
+from dy2static.operators.values import equality, sequences_in_python
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 from runtime.tracer.recording import reads
@@ -31,6 +32,9 @@ NOT_DONE = object()
 _COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+
+_REFLECTED = {"<": "__gt__", "<=": "__ge__", ">": "__lt__", ">=": "__le__"}
+"""The method of the right operand that may be asked."""
 
 
 _REPEATED: dict[type, Callable[..., Any]] = {
@@ -133,8 +137,9 @@ def _is_open_list(owner: Any) -> bool:
 
 def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
     """``a <op> b`` of two lists or tuples with items that only the run can compare."""
-    if type(a) is not type(b) or type(a) not in (list, tuple) or not (
-            any(map(growing.is_growing, (a, b))) or any(map(decides, (*a, *b)))):
+    kind = equality.kind_of(a, f"__{_COMPARES[op].__name__}__")
+    if kind not in (list, tuple) or equality.kind_of(b, _REFLECTED[op]) is not kind or not (
+            any(map(growing.is_growing, (a, b))) or any(map(decides, (*stored_items(a), *stored_items(b))))):
         return NOT_DONE
     for one, other in ((a, b), (b, a)):
         grown = structure.growing(one)
@@ -143,7 +148,8 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
                 f"a {type(one).__name__} of tensors whose length is only known while the Program runs is compared by "
                 "order, which asks which tensors its items are",
                 hint="Compare lengths, or what the tensors hold.", code="D2S253")
-    return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
+    first, second = (one if growing.is_growing(one) else stored_items(one) for one in (a, b))
+    return _run(session, sequences_in_python.ordered, first, second, _COMPARES[op])
 
 
 def require_sortable(session: Session, items: Any) -> None:

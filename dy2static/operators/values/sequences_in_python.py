@@ -115,7 +115,8 @@ def contained(items: Any, value: Any) -> bool:
 
 def ordered(first: Any, second: Any, compare: Callable[[Any, Any], Any]) -> Any:
     """What ``compare`` says of the first two items that differ, or else of the lengths."""
-    for a, b in zip(first, second):
+    for place in range(min(len(first), len(second))):
+        a, b = first[place], second[place]
         if b not in (a,):  # another one, and not equal
             return compare(a, b)
     return compare(len(first), len(second))

@@ -8,22 +8,20 @@ from __future__ import annotations
 import string
 from typing import Any
 
-import torch
-
 from dy2static.operators.shared.staging import any_staged
 from dy2static.operators.values.attribute import attr
-from dy2static.operators.values.f_string import format_value, fstring
+from dy2static.operators.values.f_string import format_value, fstring, is_told
 from dy2static.operators.values.subscript import item
 
 _FORMATTER = string.Formatter()
 
 
 def is_staged(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a value to be formatted is a tensor, or holds staged numbers, or a field reads an attribute or item."""
+    """Whether the text of a value to be formatted is made in converted code, or a field reads an attribute or item."""
     values = (*args, *kwargs.values())
     if _reads_inside(text):
         return True
-    return any_staged(values) or any(isinstance(value, torch.Tensor) for value in values)
+    return any_staged(values) or any(map(is_told, values))
 
 
 def _reads_inside(text: str) -> bool:

@@ -11,6 +11,7 @@ from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.traced_for import as_list, fold
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, spread
+from dy2static.operators.values import texts
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import python_type
@@ -30,7 +31,8 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
     note_answers(session, pieces)
     items = list(pieces)
     if all(_is_text(item) for item in items):
-        return _joined(between, items)  # piece by piece: all at once would be as many paths as there are combinations
+        # piece by piece: all at once would be as many paths as there are combinations
+        return _joined(between, list(texts.few(session, items)))
     return spread(session, items, lambda given: _joined(between, given))
 
 

@@ -2,6 +2,7 @@
 
     text.upper()    ->   scalar.str.upper(text)
     text[1:n]       ->   scalar.str.slice(text, 1, n, None)
+    one + other     each one of several: texts of the run, where there are many combinations
     text.split()    a converted loop (``texts_in_python``)
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,10 +18,9 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.provenance import chosen
-from dy2static.operators.shared import arity
+from dy2static.operators.shared import arity, chosen_texts
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
 from dy2static.operators.values import texts_in_python
-from runtime.ir import ScalarType
 from runtime.ops.scalar import TEXT_METHODS
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import theirs
@@ -43,8 +44,7 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise chosen.refusal(session, getattr(str, name))
     if name in _IN_PYTHON:
         _require_fitting_types(name, args, kwargs)
-        if not isinstance(text, Staged):
-            text = scalars.wrap(session.emit("scalar.str", [text], types=[ScalarType("str")])[0])
+        text = chosen_texts.of_the_run(session, text)
         function: Any = getattr(texts_in_python, name)
         return call(function, text, *args, **kwargs)
     if name == "__getitem__":
@@ -57,6 +57,14 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             found = here if found is False else if_expr(found, lambda: True, lambda here=here: here)  # type: ignore[misc]
         return found
     return session.scalar("str." + _OPERATORS.get(name, name), text, *args, *kwargs.values())
+
+
+def few(session: Session, parts: Sequence[Any]) -> Sequence[Any]:
+    """The parts of a text; those that are one of several texts are texts of the run, where each of all combinations
+    would be a text of its own."""
+    if not chosen_texts.many(parts):
+        return parts
+    return [chosen_texts.of_the_run(session, part) if chosen_texts.is_chosen(part) else part for part in parts]
 
 
 def _require_fitting_types(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -99,4 +107,4 @@ def called(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 scalars.register_methods_of_text(METHODS, method)
 
-__all__ = ["METHODS", "SPECIAL", "called", "is_method", "item", "method"]
+__all__ = ["METHODS", "SPECIAL", "called", "few", "is_method", "item", "method"]

@@ -131,7 +131,7 @@ def _compares(value: Any, container: Any) -> bool:
 
 
 def _holds_grown(value: Any, container: Any) -> bool:
-    return type(value) in (list, tuple, dict) and (equality.is_open(value) or any(map(equality.is_open, container)))
+    return equality.kind_of(value) is not None and (equality.is_open(value) or any(map(equality.is_open, container)))
 
 
 def _any_equal(session: Session, container: Any, value: Any) -> Any:

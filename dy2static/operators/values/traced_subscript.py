@@ -48,7 +48,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
 from dy2static.operators.values import number_keys, sequence_operators, tensor_index, texts, traced_compare
-from runtime.ops.keyed import KeyedDict
+from runtime.ops.keyed import Keyed, KeyedDict
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.objects import kind_of_items
 from runtime.tracer.ambient.theirs import theirs
@@ -86,14 +86,18 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     if row is not None and _is_key(row, key):
         return row.heap.get(session, row.number, key)
     given = obj
+    if isinstance(obj, Keyed):
+        key = keyed_keys.of_run(session, key)
     obj, key = _opened(obj, "__getitem__", own), containers.opened(key)
-    if isinstance(obj, Choice):
-        _require_anywhere(session, obj, key)
-        with growing.checked(session, given, key):
-            return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
-    if isinstance(key, Choice):
-        with growing.checked(session, given, key):
-            return _by_choice(session, obj, key, own)
+    adds = isinstance(given, defaultdict) and keyed_keys.are_chosen(key)
+    with keyed_keys.instead_of_many(session, given, key) if adds else contextlib.nullcontext():
+        if isinstance(obj, Choice):
+            _require_anywhere(session, obj, key)
+            with growing.checked(session, given, key):
+                return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
+        if isinstance(key, Choice):
+            with growing.checked(session, given, key):
+                return _by_choice(session, obj, key, own)
     if held_choice(key) is not None:
         return spread(session, key, lambda given: read(session, obj, given, own=own))
     if obj is os.environ:
@@ -301,6 +305,16 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False) -> None:
     """``obj[key] = value``; ``own``: in the container itself, whatever a user's ``__setitem__`` says."""
+    if isinstance(obj, Keyed):
+        key = keyed_keys.of_run(session, key)
+    if isinstance(obj, dict) and keyed_keys.are_chosen(key):
+        with keyed_keys.instead_of_many(session, obj, key):
+            _write(session, obj, key, value, own=own)
+    else:
+        _write(session, obj, key, value, own=own)
+
+
+def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> None:
     row = held_in(obj) if session.containers.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         row.heap.set(session, row.number, key, value)
@@ -426,6 +440,8 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
     """``del obj[key]``; ``own``: of the container itself, whatever a user's ``__delitem__`` says."""
+    if isinstance(obj, Keyed):
+        key = keyed_keys.of_run(session, key)
     whole, obj = obj, _opened(obj, "__delitem__", own)
     if isinstance(obj, Choice):
         with growing.checked(session, whole, key):

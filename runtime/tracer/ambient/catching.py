@@ -97,6 +97,8 @@ _OF_VALUES = (ArithmeticError, ValueError)
 
 def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseException]]:
     """What a scalar Operator may raise for the values it may get."""
+    if name == "scalar.exact.fsum":
+        return frozenset({ValueError, OverflowError})
     operands: list[Any] = []
     for arg in args:
         if not isinstance(arg, Variable):

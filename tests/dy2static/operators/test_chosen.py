@@ -135,21 +135,8 @@ def text_of_a_list(x):
     return [named(x)].__repr__()
 
 
-def a_float_as_a_key(x):
-    return {float(x.sum()): 1}
-
-
-def a_number_taken_out(x):
-    return {1: 2.0, "a": 1}.pop(float(x.sum()), None)
-
-
-def a_float_inside_a_key(x):
-    return {(float(x.sum()), 1): 1}
-
-
 @pytest.mark.parametrize(("function", "code"), [
     (by_a_nested_value, "D2S210"), (text_of_a_list, "D2S210"),
-    (a_float_as_a_key, "D2S210"), (a_number_taken_out, "D2S265"), (a_float_inside_a_key, "D2S210"),
 ])  # fmt: skip
 def test_refused(function, code):
     with pytest.raises(TraceError) as caught:
@@ -215,4 +202,4 @@ def keys_from_many(x):
 def test_too_many_values_end_as_an_error(function):
     with pytest.raises(TraceError) as caught:
         to_static(function)(CALLS[0][0])
-    assert caught.value.code in ("D2S255", "D2S254")
+    assert caught.value.code in ("D2S251", "D2S255", "D2S254")

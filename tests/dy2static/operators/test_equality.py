@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
+from typing import Any, NamedTuple
+
 import pytest
 import torch
 
@@ -103,3 +107,49 @@ def index(x):
 def test_what_is_refused(function, code):
     with pytest.raises(TraceError, match=rf"{code}[\s\S]*test_equality.py.*{function.__name__}"):
         to_static(function)(CALLS[0][0])
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any = 2.0
+
+
+Other = collections.namedtuple("Other", "a b")
+
+
+class OwnList(list):
+    pass
+
+
+class OwnDict(dict):
+    pass
+
+
+class AlwaysLess(tuple):
+    def __lt__(self, other):
+        return True
+
+
+KINDS = {
+    "tuple": lambda v: (v, 2.0), "named tuple": Pair, "other named tuple": lambda v: Other(v, 2.0),
+    "list": lambda v: [v, 2.0], "own list": lambda v: OwnList([v, 2.0]), "always less": lambda v: AlwaysLess((v, 2.0)),
+    "dict": lambda v: {"a": v, "b": 2.0}, "own dict": lambda v: OwnDict(a=v, b=2.0),
+    "ordered": lambda v: collections.OrderedDict(a=v, b=2.0),
+    "otherwise ordered": lambda v: collections.OrderedDict(b=2.0, a=v),
+    "with a default": lambda v: collections.defaultdict(int, a=v, b=2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.product(KINDS, KINDS)))
+def test_objects_of_derived_classes(one, other):
+    """They are equal, and in order, as what they hold is, unless their class says otherwise."""
+    first, second = KINDS[one], KINDS[other]
+
+    def function(x):
+        a, b = first(x[0].item()), second(1.0)
+        found = [a == b, b != a, [a] == [b], {"k": a} == {"k": b}, a in [b, 3], (1, a) == (1, b)]
+        if isinstance(a, tuple) and isinstance(b, tuple) or isinstance(a, list) and isinstance(b, list):
+            found += [a < b, b < a, a >= b, min(a, b) == a, sorted([b, a])[0] == b]
+        return found
+
+    check(function, *CALLS)

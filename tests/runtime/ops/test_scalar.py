@@ -36,7 +36,7 @@ def outcome(function, *args):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             value = function(*args)
-    except (ArithmeticError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:  # AttributeError: stdev() of infinity
         return type(error), str(error)
     return type(value), repr(value)
 
