@@ -103,8 +103,8 @@ def _generation() -> str:
     refused = "; ".join(f"{name}, {way} ({code}: {why})" for name, way, code, why in NOT_GENERATED)
     text = f"""**Generation.** `generate` captured whole, in one function that calls it, with a cache that grows and up
         to {NEW} new tokens: eager's tokens to the bit, and eager's random stream afterwards. {done}. The first call is
-        traced for about 10 seconds, and so is one with other sizes; sizes of greedy search after these are served by the
-        second Program. Refused: {refused}."""
+        traced for about 10 seconds, and so is one with other sizes; sizes of greedy search after these are served by
+        the second Program. Refused: {refused}."""
     return _filled(text)
 
 

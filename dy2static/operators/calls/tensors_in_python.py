@@ -46,6 +46,45 @@ def selected(within: Callable[..., Any], tensor: torch.Tensor, dim: int, index: 
     return within(tensor, dim, index)
 
 
+def cholesky(name: str, tensor: torch.Tensor, upper: bool = False) -> torch.Tensor:
+    """``torch.linalg.cholesky``, which looks at what the kernel tells: a handler catches what it raises."""
+    factor, info = torch.linalg.cholesky_ex(tensor, upper=upper)
+    if (info != 0).any():
+        raise torch.linalg.LinAlgError(_complaint(
+            name, info, "The factorization could not be completed because the input is not positive-definite (the "
+            "leading minor of order ", " is not positive-definite)."))  # fmt: skip
+    return factor
+
+
+def inverse(tensor: torch.Tensor) -> torch.Tensor:
+    """``torch.linalg.inv`` in the same way."""
+    found, info = torch.linalg.inv_ex(tensor)
+    if (info != 0).any():
+        raise torch.linalg.LinAlgError(_complaint(
+            "linalg.inv", info, "The diagonal element ",
+            " is zero, the inversion could not be completed because the input matrix is singular."))  # fmt: skip
+    return found
+
+
+def solved(tensor: torch.Tensor, other: torch.Tensor, left: bool = True) -> torch.Tensor:
+    """``torch.linalg.solve`` in the same way."""
+    found, info = torch.linalg.solve_ex(tensor, other, left=left)
+    if (info != 0).any():
+        raise torch.linalg.LinAlgError(_complaint(
+            "torch.linalg.solve", info, "The solver failed because the input matrix is singular."))
+    return found
+
+
+def _complaint(name: str, info: torch.Tensor, text: str, after: str = "") -> str:
+    """What PyTorch says of the first matrix that ``info`` is not 0 for."""
+    if info.dim() == 0:
+        return f"{name}: {text}{int(info)}{after}" if after else f"{name}: {text}"
+    numbers = info.flatten()
+    first = int((numbers != 0).int().argmax())
+    start = f"{name}: (Batch element {first}): {text}"
+    return f"{start}{int(numbers[first])}{after}" if after else start
+
+
 def squeezed(tensor: torch.Tensor, ones: list[int], others: list[int]) -> torch.Tensor:
     """``tensor.squeeze(ones + others)``: of ``others`` only those that have one element go."""
     for dim in sorted([*ones, *others], reverse=True):
@@ -65,4 +104,4 @@ def unbound(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
     return tuple(rows)
 
 
-__all__ = ["each", "equal_fields", "listed", "selected", "squeezed", "unbound"]
+__all__ = ["cholesky", "each", "equal_fields", "inverse", "listed", "selected", "solved", "squeezed", "unbound"]

@@ -4,6 +4,7 @@
     x.unbind(0)              of an open length: a tuple with as many rows
     nonzero(x).squeeze()     of a length that may be 1: a dimension goes, or does not
     x.index_select(0, i)     under ``except IndexError``: the numbers are looked at first
+    torch.linalg.inv(x)      under ``except LinAlgError``: what the kernel tells is looked at
 """
 
 from __future__ import annotations
@@ -83,8 +84,27 @@ def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor
         session.exceptions.catching = handlers
 
 
+def _checked(function: Any, *first: str, names: tuple[str, ...] = (), keywords: frozenset[str] = frozenset()) -> Any:
+    """A rule for a function of linear algebra. ``names``: of its arguments by position; ``keywords``: of the others."""
+    def rule(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+        if not catching.is_handled(session, torch.linalg.LinAlgError) or kwargs.keys() - {*names, *keywords}:
+            return None
+        by_name = [kwargs[name] for name in names[len(given) :] if name in kwargs]
+        rest = [kwargs[name] for name in keywords if name in kwargs]
+        whole = len(given) + len(by_name) == len(names)
+        return (function, (*first, *given, *by_name, *rest)) if whole else None
+
+    return rule
+
+
 _RULES: dict[str, Callable[[Session, tuple[Any, ...], dict[str, Any]], InPython | None]] = {
     "tolist": _listed, "unbind": _unbound, "squeeze": _squeezed, "index_select": _selected,
+    "linalg_cholesky": _checked(tensors_in_python.cholesky, "linalg.cholesky", names=("input",),
+                                keywords=frozenset({"upper"})),
+    "cholesky": _checked(tensors_in_python.cholesky, "cholesky", names=("input",), keywords=frozenset({"upper"})),
+    "linalg_inv": _checked(tensors_in_python.inverse, names=("A",)),
+    "inverse": _checked(tensors_in_python.inverse, names=("input",)),
+    "linalg_solve": _checked(tensors_in_python.solved, names=("A", "B"), keywords=frozenset({"left"})),
 }  # fmt: skip
 
 __all__ = ["in_python"]

@@ -79,7 +79,8 @@ from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import module_name, unasked
-from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.values import containers, structure, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (
     id, isinstance, type, callable, hasattr, getattr, setattr, delattr, operator.is_, operator.is_not,
@@ -363,7 +364,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         numpy_arrays.require_no_data(session, cls, (*args, *kwargs.values()))
     if cls is Counter and len(args) == 1:
         args = (generator_uses.listed(session, args[0]),)
-    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not _is_converted_class(cls)):
+    of_torch = policy.is_torch(cls) and not issubclass(cls, BaseException)
+    if issubclass(cls, torch.Tensor) or (of_torch and not _is_converted_class(cls)):
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
         made = _construct(session, cls, args, kwargs)
@@ -378,11 +380,19 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         note_construction(session, cls)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
-        return chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
+        made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
+        return _note_arguments(session, made)
     else:
         note_construction(session, cls)
         made = _construct(session, cls, args, kwargs)
-    return made if escaped.holds(made) else _note_made(session, made)
+    return made if escaped.holds(made) else _note_arguments(session, _note_made(session, made))
+
+
+def _note_arguments(session: Session, made: Any) -> Any:
+    """Note what an exception was given that belongs to the path which makes it: it leaves that path with it."""
+    if isinstance(made, BaseException) and structure.has_traced(made.args):
+        session.journal.note_late(Place("attribute", made, "args"), MISSING)
+    return made
 
 
 _MEMBER_OF: Any = sequences_in_python.member_of

@@ -152,7 +152,8 @@ def is_staged_container(value: Any) -> bool:
 def is_told(value: Any) -> bool:
     """Whether the text of a value is made in converted code: it, or something in it, is only known while the Program
     runs, or the user's class tells its text itself."""
-    return isinstance(value, (torch.Tensor, Staged, Choice)) or is_staged_container(value) or _tells(value) or any(
+    shown = isinstance(value, (torch.Tensor, Staged, Choice)) or is_exception_of_traced(value, "s")
+    return shown or is_staged_container(value) or _tells(value) or any(
         user_methods.is_users(python_method(value, name)) for name in ("__str__", "__format__"))
 
 

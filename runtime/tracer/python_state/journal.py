@@ -219,6 +219,9 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, types.CellType):
         return set_cell(owner, value)
     if value is MISSING:
+        if isinstance(owner, BaseException) and name == "args":  # of one that a path made: Python cannot delete them
+            owner.args = ()
+            return
         slot = module_slots.found_in(owner, name)
         if slot is not None:
             module_slots.take_out(owner, name)
