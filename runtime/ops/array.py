@@ -80,14 +80,14 @@ def fill(array: list[Any], item: Any) -> list[Any]:
     return [item] * len(array)
 
 
-def fill_each(array: list[list[Any]], item: Any) -> list[list[Any]]:
-    """For each list of a list, one as long, of one item."""
-    return [[item] * len(row) for row in array]
+def fill_each(array: list[list[Any] | None], item: Any) -> list[list[Any] | None]:
+    """For each list of a list, one as long, of one item; None where none is: the item is another kind of value."""
+    return [None if row is None else [item] * len(row) for row in array]
 
 
-def lookup(array: list[int], table: list[int]) -> list[int]:
-    """What stands in a table at each of the list's numbers."""
-    return [table[index] for index in array]
+def lookup(array: list[int | None], table: list[int]) -> list[int | None]:
+    """What stands in a table at each of the list's numbers; None where none is: the item is another kind of value."""
+    return [None if index is None else table[index] for index in array]
 
 
 def rows(array: list[Any], columns: list[list[Any]]) -> list[list[Any]]:

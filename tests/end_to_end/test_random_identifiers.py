@@ -106,3 +106,48 @@ def test_what_is_made_of_it_is_refused(what):
     with pytest.raises(TraceError, match="D2S214"):
         to_static(REFUSED[what])(*CALLS[0])
     assert _Holder.last == ""
+
+
+class _OfNumber(uuid.UUID):
+    def __init__(self, number):
+        super().__init__(int=number)
+
+
+FORMS = {
+    "int": lambda n: uuid.UUID(int=n),
+    "by position": lambda n: uuid.UUID(None, None, None, None, n),
+    "hex": lambda n: uuid.UUID(hex=f"{n:032x}"),
+    "text": lambda n: uuid.UUID(str(n % 8) * 32),
+    "fields": lambda n: uuid.UUID(fields=(n, 1, 2, 3, 4, 5)),
+    "a list of fields": lambda n: uuid.UUID(fields=[1, 2, 3, 4, 5, n]),
+    "version": lambda n: uuid.UUID(int=5, version=n % 5 + 1),
+    "too much": lambda n: uuid.UUID("0" * 32, int=n),
+    "derived": lambda n: _OfNumber(n),
+}
+NUMBERS = {
+    "of a tensor": lambda x: int(x.sum()),
+    "of a path": lambda x: 5 if x.sum() > 0 else 7,
+    "drawn": lambda x: random.getrandbits(16),
+}
+READ = {
+    "int": lambda made: made.int % 5, "hex": lambda made: made.hex, "text": str, "hash": lambda made: {made: 1},
+    "itself": lambda made: made,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READ)
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_one_of_a_number_of_the_run_is_refused(form, number, read):
+    with pytest.raises(TraceError, match="D2S214"):
+        to_static(lambda x: (x * 2, READ[read](FORMS[form](NUMBERS[number](x)))))(*CALLS[0])
+
+
+@pytest.mark.parametrize("form", FORMS.keys() - {"too much"})
+def test_one_of_a_known_number(form):
+    check(lambda x: (x * (FORMS[form](3).int % 5), str(FORMS[form](3))), *CALLS)
+
+
+@pytest.mark.parametrize("text", ["0" * 32, "1" * 32])
+def test_one_of_a_text_of_the_path(text):
+    check(lambda x: x * (uuid.UUID(text if x.sum() > 0 else "2" * 32).int % 7), *CALLS)

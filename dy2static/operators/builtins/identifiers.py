@@ -4,7 +4,8 @@
     table[name] = x
 
 Eager makes another one in each run, so nothing else may come of it. To compute with its number is refused (D2S214);
-that the Program would be the same with any other is tried (``runtime/tracer/boundary/identifiers.py``).
+that the Program would be the same with any other is tried (``runtime/tracer/boundary/identifiers.py``). An identifier
+that is made of values (``UUID(int=n)``) is a constant: of values that only the run knows it is refused, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from dy2static.operators.shared import impure
-from dy2static.operators.shared.staging import Session
+from dy2static.operators.shared.staging import Session, any_staged, held_choice
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary import identifiers
 
@@ -52,4 +53,14 @@ def _make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return made
 
 
-HANDLERS: list[tuple[Any, Any]] = [(uuid.uuid4, _make)]
+def _of_values(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``UUID(int=n)``: an identifier is made while tracing, of what is known then."""
+    given = [args, kwargs]
+    if any_staged(given) and held_choice(given) is None:
+        raise session.error(
+            "UUID() is given a value that is only known while the Program runs, and would be made while tracing",
+            hint="Make it outside and pass it in, or compute with the number itself.", code="D2S214")
+    return NotImplemented
+
+
+HANDLERS: list[tuple[Any, Any]] = [(uuid.uuid4, _make), (uuid.UUID, _of_values), (uuid.UUID.__init__, _of_values)]

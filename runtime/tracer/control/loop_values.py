@@ -8,7 +8,7 @@ places in Python state and objects that the iteration turned out to change.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -87,9 +87,16 @@ class LoopValues:
                 self._begun[session.read(value)] = value
         return args
 
-    def are_alike(self, path: Path) -> bool:
+    def left(self, path: Path) -> dict[Variable, Variable]:
+        """What the next iteration has for the tensors that this one begins with, where tensors are left."""
+        ends = {id(value): end for value, end in zip(self.inner, self.outs)}
+        found = ((var, ends.get(id(value))) for var, value in self._begun.items())
+        with path.inside(self.session):
+            return {var: self.session.read(end) for var, end in found if isinstance(end, torch.Tensor)}
+
+    def are_alike(self, path: Path, left: Mapping[Variable, Variable]) -> bool:
         """Whether gradients of the next iteration surely reach the leaves that those of this one were taken to reach by
-        what was before the loop."""
+        what was before the loop. ``left``: what it has for what this one begins with."""
         session = self.session
         if path.ended:  # there is no next iteration
             return True
@@ -97,15 +104,15 @@ class LoopValues:
         with path.inside(session):
             for carried, before in path.scope.taken_alike:
                 leaf = ends.get(id(before), before)
-                roots = [ends[id(self._begun[var])] for var in carried]
                 if not isinstance(leaf, torch.Tensor) or not any(
-                    isinstance(root, torch.Tensor) and gradients.reaches_surely(session, root, leaf) for root in roots
+                    gradients.reaches_surely(session, left[var], leaf) for var in carried if var in left
                 ):
                     return False
         return True
 
-    def require_reached(self, path: Path) -> None:
-        """Refuse a loop whose later iterations take gradients that may reach what those of this one do not.
+    def require_reached(self, path: Path, left: Mapping[Variable, Variable]) -> None:
+        """Refuse a loop whose later iterations take gradients that may reach what those of this one do not. ``left``:
+        what they have for what this one begins with.
 
         Raises:
             TraceError: D2S213.
@@ -116,18 +123,17 @@ class LoopValues:
         ends = {id(value): end for value, end in zip(self.inner, self.outs)}
         with path.inside(session):
             for carried, missed in path.scope.not_reached:
-                left = [end for end in (ends.get(id(one), one) for one in missed) if isinstance(end, torch.Tensor)]
-                todo, seen = list(carried), set(carried)
+                asked = [end for end in (ends.get(id(one), one) for one in missed) if isinstance(end, torch.Tensor)]
+                todo, seen = [var for var in carried if var in left], set(carried)
                 while todo:  # what is carried may be handed on from one to another
-                    root = ends[id(self._begun[todo.pop()])]
-                    found = gradients.reached_from(session, root, left) if isinstance(root, torch.Tensor) else set()
-                    if not found.isdisjoint(gradients.values_of(session, left)):
+                    found = gradients.reached_from(session, left[todo.pop()], asked)
+                    if not found.isdisjoint(gradients.values_of(session, asked)):
                         raise session.error(
                             "a gradient is asked for of what an iteration leaves to the next one, and reaches more "
                             "tensors there than in the first iteration",
                             hint="Ask for it in the iteration that computes it, or run the first one before the loop.",
                             code="D2S213")
-                    new = [var for var in self._begun if var in found and var not in seen]
+                    new = [var for var in left if var in found and var not in seen]
                     seen.update(new)
                     todo += new
 

@@ -68,7 +68,7 @@ class LoopMemory(LoopPart):
             body.scope.begins[var] = before
             self._writes.append(nonwritable_views.LoopWrites(storage, before, body.scope))
             found.append(var)
-        self._entry = body.entry
+        self._entry, self._begun = body.entry, found
         return found
 
     def inits(self) -> list[Operand]:
@@ -81,6 +81,11 @@ class LoopMemory(LoopPart):
                if storage not in self._written and path.storages.get(storage, before) is not before]  # fmt: skip
         self._written += new
         return not new
+
+    def left(self, path: Path) -> dict[Variable, Variable]:
+        """What each holds when the next iteration begins."""
+        return {var: path.storages.get(storage, self._entry[storage])
+                for var, storage in zip(self._begun, self._carried)}  # fmt: skip
 
     def yields(self, path: Path) -> list[Operand]:
         """What the iteration leaves in them."""

@@ -106,6 +106,10 @@ class LoopPart:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
         return True
 
+    def left(self, path: Path) -> dict[Variable, Variable]:
+        """What the next iteration has for what this one begins with, as far as gradients may go through it."""
+        return {}
+
     def forget(self, slots: set[int]) -> None:
         """Slots whose structure changed are numbered anew."""
 

@@ -91,8 +91,9 @@ def _settle(
                     f"{limit // GROWTH}", hint="Run the first iteration before the loop.", code="D2S250")
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         if stable:
-            attempt.values.require_reached(attempt.path)
-            if not attempt.values.are_alike(attempt.path):
+            left = attempt.left()
+            attempt.values.require_reached(attempt.path, left)
+            if not attempt.values.are_alike(attempt.path, left):
                 stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         found = stable and (not unknown or repeat is not None)
@@ -225,6 +226,13 @@ class _Attempt:
             stable = part.leave(self.body, path, leaving) and stable
             part.forget(refitted)
         return stable, {one for one in unknown if not is_new(session, one, values.old, values.objects)}
+
+    def left(self) -> dict[Variable, Variable]:
+        """What the next iteration has for tensors and memory that this one begins with; nothing if there is none."""
+        if self.path.ended:
+            return {}
+        carriers: list[LoopValues | LoopPart] = [self.values, *self.parts]
+        return {var: end for carrier in carriers for var, end in carrier.left(self.path).items()}
 
     def finish(self, first: Staged, options: dict[str, Any]) -> None:
         """Record the Operator and give names, places and memory their values after the loop."""

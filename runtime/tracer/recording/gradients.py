@@ -262,10 +262,10 @@ def _is_there(session: Session, scope: Scope, tensor: torch.Tensor) -> bool:
     return any(scope.sees(var) for var in (storage.first, storage.origin) if var is not None)
 
 
-def reached_from(session: Session, root: torch.Tensor, others: list[torch.Tensor]) -> Set[Variable]:
-    """What a gradient of ``root``, as it is now, may reach; it goes no further than the leaves, and some tensors."""
+def reached_from(session: Session, root: Variable, others: list[torch.Tensor]) -> Set[Variable]:
+    """What a gradient of ``root`` may reach; it goes no further than the leaves, and some tensors."""
     stops = {session.read(one) for one in others}.union(session.read(leaf) for leaf, _ in leaves(session))
-    return reached(session, [session.read(root)], stops).found.keys()
+    return reached(session, [root], stops).found.keys()
 
 
 def values_of(session: Session, tensors: list[torch.Tensor]) -> set[Variable]:
@@ -275,10 +275,10 @@ def values_of(session: Session, tensors: list[torch.Tensor]) -> set[Variable]:
     return {*map(session.read, tensors), *held}
 
 
-def reaches_surely(session: Session, root: torch.Tensor, leaf: torch.Tensor) -> bool:
-    """Whether a gradient of ``root``, as it is now, reaches a leaf on every path."""
+def reaches_surely(session: Session, root: Variable, leaf: torch.Tensor) -> bool:
+    """Whether a gradient of ``root`` reaches a leaf on every path."""
     now = {session.read(tensor) for tensor, _ in leaves(session)}
-    return reached(session, [session.read(root)], now).found.get(session.read(leaf), False)
+    return reached(session, [root], now).found.get(session.read(leaf), False)
 
 
 def _require_as_now(

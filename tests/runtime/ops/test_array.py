@@ -15,6 +15,7 @@ from runtime.ops.array import FUNCTIONS
         ("pop", (["a", "b"], 0), (["b"], "a")), ("extend", (["a"], ["b", "c"]), ["a", "b", "c"]),
         ("slice", (["a", "b", "c"], slice(None, None, -2)), ["c", "a"]), ("concat", (["a"], ["b"]), ["a", "b"]),
         ("fill", (["a", "b"], None), [None, None]), ("lookup", ([1, 0, 1], [5, 6]), [6, 5, 6]),
+        ("lookup", ([1, None, 0], [5, 6]), [6, None, 5]), ("fill_each", ([["a"], None, []], 0), [[0], None, []]),
     ],
 )  # fmt: skip
 def test_values(name, args, expected):

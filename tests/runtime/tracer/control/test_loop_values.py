@@ -180,7 +180,7 @@ def test_a_path_that_ended_is_alike(staging: Staging) -> None:
 
     values = LoopValues(staging.session, [], local, set(), [body])
     path = trace_path(staging.session, "while_loop", local, body)
-    assert values.are_alike(path)
+    assert values.are_alike(path, {})
 
 
 def test_values_are_put_into_variables_and_places(staging: Staging) -> None:
