@@ -128,7 +128,7 @@ class Join:
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
         session = self.session
-        chooses = name == "switch" and not any(path.ended or path.scope.block.ops for path in self.paths)
+        chooses = pred.kind == "int" and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
         for part in self.parts:
@@ -145,7 +145,7 @@ class Join:
             part.recorded(op, rest)
         if all(path.ended for path in self.paths):
             return []
-        told = self._told_once(name, pred, list(op.outputs[:count]))
+        told = self._told_once(pred, list(op.outputs[:count]))
         results = self._lifted(told, {})
         if chooses:
             earlier = self._chosen_before(pred.var, results)
@@ -172,11 +172,11 @@ class Join:
                 yields += part.yields(path)
         return yields
 
-    def _told_once(self, name: str, pred: Staged, outputs: list[Variable]) -> list[Variable]:
+    def _told_once(self, pred: Staged, outputs: list[Variable]) -> list[Variable]:
         """The Variables, each that says the same about the path as an earlier one, or as the number that a ``switch``
         goes by, replaced by that: what several values are is then known together."""
         first: dict[tuple[Operand, ...], Variable] = {}
-        if name == "switch":
+        if pred.kind == "int":
             first[tuple(number for number, path in enumerate(self.paths) if not path.ended)] = pred.var
         told = []
         for position, variable in enumerate(outputs):
