@@ -12,7 +12,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.assert_stmt import assert_stmt
 from dy2static.operators.constructs.attempt import attempt, handling, outside
 from dy2static.operators.constructs.bool_ops import and_, not_, or_
-from dy2static.operators.constructs.catching import catching, passed
+from dy2static.operators.constructs.catching import catching, finishing, passed
 from dy2static.operators.constructs.class_body import pythons
 from dy2static.operators.constructs.context import context
 from dy2static.operators.constructs.display import dict_of, set_of
@@ -75,11 +75,11 @@ install()
 __all__ = [
     "AssertionError", "Held", "Items", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
     "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_global", "del_item",
-    "dict_of", "each", "error_of", "errors", "escapes", "escaping", "fits", "for_stmt", "format_value", "fresh",
-    "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
-    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error",
-    "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
-    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
-    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",
-    "while_stmt", "without_keys",
+    "dict_of", "each", "error_of", "errors", "escapes", "escaping", "finishing", "fits", "for_stmt", "format_value",
+    "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
+    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_",
+    "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons",
+    "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list",
+    "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "while_stmt",
+    "without_keys",
 ]  # fmt: skip

@@ -72,6 +72,12 @@ class _Handler(Transformer):
         if facts.get(node, Fact.ESCAPES):
             node.body = self.block(node.body)
             return node
+        if node.handlers and node.finalbody:  # what a handler raises leaves through the last part, too
+            inner = gast.copy_location(gast.Try(node.body, node.handlers, node.orelse, []), node)
+            for fact in (Fact.HANDS_ON, Fact.ATTEMPT):
+                if (known := facts.get(node, fact)) is not None:
+                    facts.put(inner, fact, known)
+            return self.visit(gast.copy_location(gast.Try([inner], [], [], node.finalbody), node))
         own = node.handlers.pop() if facts.get(node, Fact.HANDS_ON) else None
         caught = [_caught(handler) for handler in node.handlers]
         node = self.generic_visit(node)
@@ -83,6 +89,8 @@ class _Handler(Transformer):
                 attempt=[gast.Name(attempt, gast.Load(), None, None)] if attempt else [],
                 body=node.body, origin=node,
             )
+        elif node.finalbody:
+            node.body = replace("with _d2s.finishing():\n    body", body=node.body, origin=node)
         if own is not None:
             node.handlers.append(own)
         return node

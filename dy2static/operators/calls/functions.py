@@ -312,7 +312,7 @@ def _activate(session: Session, f: types.FunctionType, args: tuple[Any, ...], kw
         if session.exceptions.escape is not None:  # of a call in it, which nobody has looked at
             raise catching.unsupported(session)
         if escaped.holds(result):
-            result = escaped.settled(session, result)
+            result = escaped.raised(session, escaped.settled(session, result))
             leaves = escaped.holds(result)
             session.exceptions.escape, session.exceptions.escape_place = (result, place) if leaves else (None, None)
         return result

@@ -51,3 +51,19 @@ class catching:  # reads as a statement in generated code
                 faults.require_users(self._session, error)
         elif isinstance(error, Exception) and frames.local.call is not None:
             traceback.rewrite(error)  # a handler may show it, or ask it where it was raised
+
+
+class finishing(catching):  # reads as a statement in generated code
+    """Around the body of a ``try`` with a ``finally`` and no handlers, which also runs where a path raises.
+
+    What Operators raise by themselves for the data of a run is not waited for: it leaves the Program at once.
+    """
+
+    waits_for_operators = False
+
+    def __init__(self) -> None:
+        super().__init__(lambda: BaseException)
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._session is not None:
+            self._session.exceptions.catching.pop()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dy2static.operators.shared.staging import Choice, Session
+from dy2static.operators.shared.staging import Choice, Session, distribute
+from runtime.tracer.ambient import catching
 
 
 class Escaping(NamedTuple):
@@ -25,6 +27,39 @@ def settled(session: Session, result: Any) -> Any:
     if not isinstance(result, Choice):
         return result
     return without(session, result, lambda option: isinstance(option, Escaping) and option.error is None)
+
+
+def raised(session: Session, result: Any) -> Any:
+    """A function's result; the exceptions that it stands for and that no handler around waits for are raised: it was a
+    ``finally`` in the function that did.
+
+    Raises:
+        BaseException: The exception, where it leaves the function on every path.
+    """
+    def own(option: Any) -> Any:
+        if isinstance(option, Choice):
+            return raised(session, option)
+        error = option.error if isinstance(option, Escaping) else None
+        if isinstance(error, Choice):
+            return distribute(session, error, lambda one: own(Escaping(one)))
+        if isinstance(error, BaseException) and not catching.is_caught(session, type(error)):
+            raise error
+        return option
+
+    if not any(not catching.is_caught(session, type(error)) for error in _errors(result)):
+        return result
+    return distribute(session, result, own) if isinstance(result, Choice) else own(result)
+
+
+def _errors(value: Any, escapes: bool = False) -> Iterator[BaseException]:
+    """The exceptions that a result stands for."""
+    if isinstance(value, Choice):
+        for option in value.options:
+            yield from _errors(option, escapes)
+    elif isinstance(value, Escaping):
+        yield from _errors(value.error, True)
+    elif escapes and value is not None:
+        yield value
 
 
 def without(session: Session, choice: Choice, leaves_out: Any) -> Any:

@@ -204,13 +204,18 @@ def handlers(session: Session) -> str:
     """
     names = []
     for types in reversed(session.exceptions.catching):
-        if isinstance(types, LastItem):
+        if isinstance(types, LastItem) or not waits_for_operators(types):
             continue
         for caught, passes in _handlers(types()):
             name = caught.__name__ if isinstance(caught, type) else ""
             if name and getattr(builtins, name, None) is caught:
                 names.append("!" * passes + name)
     return " ".join(dict.fromkeys(names))
+
+
+def waits_for_operators(types: Any) -> bool:
+    """Whether something around this point is to see what Operators raise for the data of a run: no ``finally``."""
+    return getattr(types, "waits_for_operators", True)
 
 
 def _is_of_values(caught: Any) -> bool:
@@ -263,7 +268,7 @@ def _require(
 ) -> None:
     """``last_items``: those handlers count."""
     for types in session.exceptions.catching:
-        if isinstance(types, LastItem) and not last_items:
+        if isinstance(types, LastItem) and not last_items or not waits_for_operators(types):
             continue
         for caught, passes in _handlers(types()):
             error = error_for(caught)
