@@ -51,7 +51,8 @@ NUMBERS = (
     "cmath.polar(a)",
     "fractions.Fraction(a)", "decimal.Decimal(a)", "datetime.timedelta(seconds=a)", "struct.pack('d', a)",
     "json.dumps(a)", "ctypes.c_float(a).value", "statistics.mean([a, a])", "a.hex()", "a.is_integer()",
-    "a.as_integer_ratio()", "operator.index(a)", "range(a)", "chr(a)", "bytes(a)", "max(a, 1.0)", "sum([a, a])", "a.item()",
+    "a.as_integer_ratio()", "operator.index(a)", "range(a)", "chr(a)", "bytes(a)", "max(a, 1.0)", "sum([a, a])",
+    "a.item()",
 )  # fmt: skip
 ARRAYS = {"array": "x.numpy() * 1", "ints": "x.long().numpy() * 1", "copy": "np.array(x)"}
 SCALARS = {

@@ -594,7 +594,7 @@ def note_write(session: Session, obj: Any, name: str) -> None:
 
 def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
     """What an attribute holds, if only some of the paths that lead here set it."""
-    if isinstance(obj, (Staged, Choice, types.ModuleType)):
+    if isinstance(obj, (Staged, Choice)):
         return None
     value = Place("attribute", obj, name).get()
     absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)
@@ -614,8 +614,8 @@ def require_settled(session: Session, obj: Any, in_order: bool = True) -> None:
             "Program runs", hint="Read its attributes.", code="D2S254")
     if in_order:
         session.journal.require_ordered(obj, f"the __dict__ of a {type(obj).__name__} is read")
-    for name in namespace if type(namespace) is dict else ():
-        if missing_on_some_paths(obj, name) is not None:
+    for name, held in namespace.items() if type(namespace) is dict else ():
+        if module_parts.is_unset(held):
             raise session.error(
                 f"the __dict__ of a {type(obj).__name__} is read, and its attribute '{name}' is only set on some paths",
                 hint="Ask with hasattr(), or set the attribute on every path.", code="D2S254")
