@@ -101,7 +101,8 @@ def variant_of(
                            hint="Pass .clone() of one of them.")  # fmt: skip
     params = tuple(tensors.source(one) for one in traced.live)
     _check_repeatable(traced)
-    stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
+    stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects
+                   if effect.place.kind != "order")  # what is loaded has no other attributes beside its own
     trees = [traced.program.output, *(store.tree for store in stores)]
     if any(one.kind == "hung" for tree in trees for one in records(tree)):
         _refuse_result("a tensor on which the function hangs attributes")
@@ -243,7 +244,7 @@ def _check_repeatable(traced: Traced) -> None:
     """A Program that changes what it was traced for would be another one at the next call."""
     for effect in traced.effects:
         place = effect.place
-        if effect.path is not None or effect.target is not None:  # an argument's, or refused
+        if effect.path is not None or effect.target is not None or place.kind == "order":  # an argument's, or refused
             continue
         if place.kind == "attribute" and isinstance(place.get(), torch.Tensor):
             continue

@@ -46,6 +46,8 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
         if isinstance(value, torch.Tensor) and not rest:
             value = reads.number(session, value)
+        if name == "complex" and type(value) is NumpyScalar:
+            value = numpy_arrays.number(session, value)
         if isinstance(value, NumpyArray) and not rest:
             return numpy_arrays.as_number(session, value, name)
         if name == "complex" and (isinstance(value, Staged) or any(isinstance(one, Staged) for one in rest)):

@@ -63,6 +63,8 @@ def checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         result, behind = _put_tests(session, run)
     finally:
         stored = session.journal.frames.pop()
+        session.journal.frames[-1].disordered |= stored.disordered
+        session.journal.frames[-1].perhaps |= stored.perhaps
     now = session.storages.snapshot()
     known = {**{storage: storage.origin for storage in now if storage.origin is not None}, **older.storages}
     changed = any(now.get(storage, value) is not value for storage, value in known.items())

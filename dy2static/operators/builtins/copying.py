@@ -64,6 +64,7 @@ def _note(session: Session, original: Any, made: Any) -> None:
     if made is original or isinstance(original, type):
         return
     memo(session).created[id(made)] = made
+    session.journal.note_copied(original, made)
     if objects.is_record(made) or session.holds_by_reference(type(made)):
         session.journal.note_made(made)
     for name, value in objects.attributes(original).items():

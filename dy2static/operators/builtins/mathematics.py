@@ -33,6 +33,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.values.binary import binary, require_number
 from dy2static.operators.values.sequence_operators import decides
 from runtime.ops import scalar as scalar_ops
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values.numpy_arrays import NumpyScalar
@@ -142,6 +143,10 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
             raise TypeError("type Tensor doesn't define __trunc__ method")
+        if name == "scalar.math.trunc" and args and type(args[0]) is NumpyScalar:
+            cls = numpy_arrays.eager_class(args[0])
+            if not hasattr(cls, "__trunc__"):
+                theirs(function, cls())
         args = tuple(numpy_arrays.number(session, arg) if type(arg) is NumpyScalar else arg for arg in args)
         own = name.removeprefix("scalar.math.")
         if own in _OWN and args:

@@ -251,7 +251,7 @@ def _namespace(function: Any) -> Any:
                     again = functools.partial(apply, session, args, kwargs)
                     return module_parts.per_content(session, [obj], again)
                 module_parts.settle(session, obj)
-            traced_attribute.require_settled(session, obj)
+            traced_attribute.require_settled(session, obj, in_order=function is vars)
             if torch_internals.is_fake(obj):
                 return tensor_attributes.read(session, obj, "__dict__" if function is vars else "__dir__")
         if args and isinstance(args[0], torch.Tensor):  # of it names are the caller's, or Python's

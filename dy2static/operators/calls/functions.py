@@ -247,6 +247,8 @@ def _call_unconverted(
         try:
             result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
+            if home == "the standard library":
+                numpy_arrays.require_none(session, f, args, kwargs)
             named = re.search(r"\bStaged[A-Z]\w*", str(error))  # what a function that it calls gave
             if home != "the standard library" or not (named or any_staged([args, kwargs])):
                 raise

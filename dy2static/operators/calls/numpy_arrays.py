@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import warnings
 from collections import UserList
 from collections.abc import Iterator
@@ -229,9 +230,27 @@ def require_none(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
         TraceError: D2S213.
     """
     if any(map(_holds_array, (*args, *kwargs.values()))):
-        raise session.error(
-            f"{getattr(f, '__name__', type(f).__name__)}() is given a NumPy array that is only known while the Program "
-            "runs", code="D2S213", hint="Use NumPy's functions that give another array, or tensor operations.")
+        raise _refusal(session, f)
+
+
+def _refusal(session: Session, f: Any) -> Exception:
+    return session.error(
+        f"{getattr(f, '__name__', type(f).__name__)}() is given a NumPy array that is only known while the Program "
+        "runs", code="D2S213", hint="Use NumPy's functions that give another array, or tensor operations.")
+
+
+def require_not_named(session: Session, f: Any, error: Exception) -> None:
+    """Refuse an error that code which is not converted raises for what stands for an array: it gets no buffer, and no
+    number, of which NumPy's own has one.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if _STANDING.search(str(error)):
+        raise _refusal(session, f) from error
+
+
+_STANDING = re.compile(r"\bNumpy(Array|Scalar|Copy)\b")
 
 
 def require_no_data(session: Session, f: Any, values: Any) -> None:
@@ -425,7 +444,7 @@ def attribute(session: Session, array: NumpyArray, name: str) -> Any:
         return getattr(like, name)
     if name in ("T", "real", "imag"):
         return numpy_calls.record("transpose" if name == "T" else name, (array,), {})
-    kind = numpy.generic if isinstance(array, NumpyScalar) else numpy.ndarray
+    kind = eager_class(array)
     if name in ("item", "tolist", *_WRITING, *host_numpy.METHODS) and hasattr(kind, name):
         return ArrayMethod(array, name)
     if not hasattr(kind, name):
@@ -537,5 +556,5 @@ def eager_class(array: NumpyArray) -> type:
 __all__ = [
     "OF_NUMPY", "as_data", "as_key", "as_number", "as_number_only", "attribute", "beside_numbers", "beside_tensors",
     "called", "eager_class", "for_torch", "holds_arrays", "is_open_key", "item", "items", "length", "number",
-    "require_no_data", "require_none", "truth",
+    "require_no_data", "require_none", "require_not_named", "truth",
 ]  # fmt: skip

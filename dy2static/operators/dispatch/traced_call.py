@@ -105,7 +105,11 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         with keyed_keys.instead_of_many(session, owner, args[0]):
             result = _called(session, f, args, kwargs)
     else:
-        result = _called(session, f, args, kwargs)
+        try:
+            result = _called(session, f, args, kwargs)
+        except (TypeError, ValueError, AttributeError) as error:
+            numpy_arrays.require_not_named(session, f, error)
+            raise
     if result is NotImplemented:
         number_methods.require_known(session, f, args)
     if id(result) in session.objects.originals:
@@ -445,7 +449,11 @@ def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[s
         before = list(map(id, weakref.getweakrefs(args[0]))) if args else []
         made = chosen.foreign(session, cls, args, kwargs)
         return _note_made(session, made, id(made) not in before)
-    made = chosen.foreign(session, cls, args, kwargs)
+    try:
+        made = chosen.foreign(session, cls, args, kwargs)
+    except (TypeError, ValueError, AttributeError):
+        numpy_arrays.require_none(session, cls, args, kwargs)
+        raise
     if _may_give_old_ones(cls):
         observed.note_fresh(session, cls, made, args)
     return _note_made(session, made, not _may_give_old_ones(cls) or id(made) in memo(session).created)

@@ -131,8 +131,10 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
             now = _attributes(value)
             if len(now) == len(held) and all(map(operator.is_, now.values(), held.values())) and [*now] == [*held]:
                 continue
+            session.journal.note_late_order(_place(session, value, "").owner, tuple(held))
+            moved = [name for name, old in zip(now, held) if name != old][:1]
             for name in dict.fromkeys([*held, *now]):
-                if held.get(name, MISSING) is not now.get(name, MISSING):
+                if held.get(name, MISSING) is not now.get(name, MISSING) or name in moved:
                     _note(session, _place(session, value, name), held.get(name, MISSING))
     for name in changed:  # last, as it may end the trace: the journal has the rest by now
         done(session, f"a {name} is changed")

@@ -355,6 +355,7 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
     if type(space) is not dict:
         return
     memo(session).spaces[id(space)] = (space, owner)
+    session.journal.shown.add(id(owner))
     if isinstance(owner, (type, types.ModuleType)) or not is_external(session, owner):
         return
     stored = session.journal.frames[0]

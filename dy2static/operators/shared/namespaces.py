@@ -37,9 +37,13 @@ def require_settled(session: Session, what: str, f: Any, values: Iterable[Any], 
     Raises:
         TraceError: D2S254.
     """
+    values = list(values)
+    if session.journal.is_any_disordered() and set(_names_of(f)) & _WHOLE:
+        found = reached(values, session.journal.is_disordered)
+        if found is not None and found is not TOO_MUCH:
+            session.journal.require_ordered(found, f"{what} is not converted and reads a {type(found).__name__}")
     if not session.containers.has_unset or f is collections.UserDict.__copy__:  # the copy has it on the same paths
         return
-    values = list(values)
     if reached(values, has_unset) in (None, TOO_MUCH):
         return
     names = set(_names_of(f))

@@ -45,7 +45,7 @@ from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Place, ordered_space
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import containers
 from runtime.tracer.values.numpy_arrays import NumpyArray
@@ -460,6 +460,8 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if module_parts.registers(session, obj, name, value):
         module_parts.per_content(session, [obj], functools.partial(_store_part, session, obj, name, value))
         return
+    if session.containers.has_unset and missing_on_some_paths(obj, name) is not None:
+        _note_perhaps_last(session, obj, name)
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
@@ -573,6 +575,17 @@ def _no_attribute(obj: Any, name: str) -> str:
     return f"'{cls.__name__}' object has no attribute '{name}'"
 
 
+def _note_perhaps_last(session: Session, obj: Any, name: str) -> None:
+    """Call before an attribute is stored that only some paths have: where it is new, it comes last."""
+    names = list(ordered_space(obj) or (name,))
+    later = names[names.index(name) + 1 :] if name in names else []
+    if all(missing_on_some_paths(obj, one) is not None for one in later):
+        if later:
+            session.journal.frames[-1].perhaps.setdefault(id(obj), set()).update((name, *later))
+    else:
+        session.journal.disorder(obj, session.location())
+
+
 def note_write(session: Session, obj: Any, name: str) -> None:
     """Call before an attribute is stored or deleted."""
     if not isinstance(obj, torch.Tensor):
@@ -581,15 +594,15 @@ def note_write(session: Session, obj: Any, name: str) -> None:
 
 def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
     """What an attribute holds, if only some of the paths that lead here set it."""
-    if isinstance(obj, (Staged, Choice, types.ModuleType)):
+    if isinstance(obj, (Staged, Choice)):
         return None
     value = Place("attribute", obj, name).get()
     absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)
     return value if absent else None
 
 
-def require_settled(session: Session, obj: Any) -> None:
-    """Refuse the namespace of an object some of whose attributes only some paths set.
+def require_settled(session: Session, obj: Any, in_order: bool = True) -> None:
+    """Refuse the namespace of an object some of whose attributes only some paths set, or in another order.
 
     Raises:
         TraceError: D2S254.
@@ -599,8 +612,10 @@ def require_settled(session: Session, obj: Any) -> None:
         raise session.error(
             f"the __dict__ of a {type(obj).__name__} is read that is in a list whose length is only known while the "
             "Program runs", hint="Read its attributes.", code="D2S254")
-    for name in namespace if type(namespace) is dict else ():
-        if missing_on_some_paths(obj, name) is not None:
+    if in_order:
+        session.journal.require_ordered(obj, f"the __dict__ of a {type(obj).__name__} is read")
+    for name, held in namespace.items() if type(namespace) is dict else ():
+        if module_parts.is_unset(held):
             raise session.error(
                 f"the __dict__ of a {type(obj).__name__} is read, and its attribute '{name}' is only set on some paths",
                 hint="Ask with hasattr(), or set the attribute on every path.", code="D2S254")

@@ -31,7 +31,7 @@ from runtime.tracer.memory.storage_table import RecordedStep, Storage, TensorInf
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
-from runtime.tracer.python_state.journal import MISSING, Undefined, python_kind
+from runtime.tracer.python_state.journal import MISSING, Frame, Undefined, python_kind
 from runtime.tracer.recording import gradients, hooked_tensors, leaf_gradients, nonwritable_views, used_up
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
@@ -441,6 +441,7 @@ class Outputs:
         host_memory.require_unshown(self.session, value)
         stands_for_another = isinstance(value, tuple(remaking.stand_ins))
         simple = objects.is_simple(type(value)) and not stands_for_another
+        self.session.journal.require_ordered(value, f"a {type(value).__name__} leaves the function")
         if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
             cls = class_of(value) if isinstance(value, Keyed) else type(value)
@@ -509,14 +510,15 @@ class Outputs:
     def _holds_what_is_made(self, value: Any) -> bool:
         """Whether an object leads to tensors or numbers of the trace, other than by stores that each run repeats."""
         stored = self.session.journal.frames[0]
-        now = [(place, place.get()) for place in stored if id(place.owner) in self.session.objects.externals]
-        for place, _ in reversed(now):
+        now = Frame.of_now(place for place in stored if id(place.owner) in self.session.objects.externals)
+        for place in reversed(now):
             place.set(stored[place])
         try:
             return holding.leads_to_traced(value)
         finally:
-            for place, content in now:
+            for place, content in now.items():
                 place.set(content)
+            now.put_orders()
 
     def _refuse(self, what: str) -> None:
         raise self.session.error(

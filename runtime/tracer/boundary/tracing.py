@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Place, ordered_space
 from runtime.tracer.recording import faults, hook_calls, hooked_tensors, leaf_gradients, made_generators
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
@@ -321,6 +321,7 @@ def _trace_once(
         try:
             for place, old in reversed(session.journal.frames[0].items()):  # an object may have got another __dict__
                 place.put_back(old)
+            session.journal.frames[0].put_orders()
         finally:
             state.enter(before)
             session.fake_mode.finished = leaked
@@ -420,7 +421,32 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         outputs.location = session.journal.first_stores.get(place)
         placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
         effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))
-    return effects
+    return effects + _orders(session, effects, outputs)
+
+
+def _orders(session: Session, effects: list[Effect], outputs: Outputs) -> list[Effect]:
+    """What puts the attributes of the caller's objects in order, where storing to them alone does not."""
+    found = []
+    frame = session.journal.frames[0]
+    for owner in frame.owners():
+        external = session.objects.externals.get(id(owner))
+        if external is None:
+            continue
+        session.journal.require_ordered(owner, f"a {type(owner).__name__} from outside is changed")
+        before, after = frame.orders[id(owner)], tuple(ordered_space(owner) or ())
+        stored = [effect.place.name for effect in effects
+                  if effect.place.kind == "attribute" and effect.place.owner is owner]  # fmt: skip
+        if [name for name in dict.fromkeys((*before, *stored)) if name in after] != list(after):
+            stay = _staying(before, after)
+            place = Place("order", owner)
+            found.append(Effect(place, outputs.tree(after[stay:]), external[1], outputs.location))
+    return found
+
+
+def _staying(before: Iterable[str], after: Iterable[str]) -> int:
+    """How many of the first names are in the order that they had."""
+    rest = iter(before)
+    return sum(1 for _ in itertools.takewhile(lambda name: name in rest, after))
 
 
 def _guard_unchanged(session: Session, place: Place, old: Any, external: tuple[Any, Any] | None) -> None:

@@ -28,7 +28,7 @@ from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Frame, Place
 from runtime.tracer.python_state.notes import noted, others, own_references
 from runtime.tracer.recording import faults
 from runtime.tracer.recording.leaf_changes import LeafChange
@@ -76,7 +76,7 @@ class Path:
     result: Any
     states: tuple[PathState, ...]
     """What belonged to it."""
-    places: dict[Place, Any]
+    places: Frame
     storages: Snapshot
     """Values at the end of every storage alive then."""
     bare: dict[TensorInfo, PathCondition]

@@ -10,6 +10,7 @@ import torch
 
 from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.join import NOWHERE, Join, outside
+from runtime.tracer.control.joined_orders import JoinOrders
 from runtime.tracer.control.merged import Merged, is_new
 from runtime.tracer.control.older import Identities, older
 from runtime.tracer.numbers import known_sizes, selected, staging
@@ -94,6 +95,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         if made and isinstance(join.items[-1][1], structure.Options):
             del join.items[-1]
             join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+    orders = JoinOrders(session, alive)
     join.items += merged.contents
     join.add([path.result for path in paths], of=of)
     values = join.emit(name, pred, location)
@@ -107,6 +109,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         containers.store(session, place, value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
+    made_by_paths = (id(place.owner) for path in alive for place in path.places if is_new(session, place, old, objects))
+    orders.finish(made_by_paths, location)
     if not truths:
         selected.note_result(session, values[-1], pred, [None if path.ended else path.result for path in paths])
     return values[-1]

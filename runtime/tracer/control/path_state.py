@@ -15,7 +15,7 @@ from runtime.ir import Location
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Frame, Place
 from runtime.tracer.recording import leaf_changes
 from runtime.tracer.recording.leaf_changes import LeafChange
 
@@ -148,13 +148,13 @@ class PathNames(PathState):
 class PathPlaces(PathState):
     """Attributes, items, variables of others: what the journal knows."""
 
-    at_end: dict[Place, Any]
+    at_end: Frame
     """What each place holds that the path stored to."""
 
     def begin(self) -> None:
         """A frame of the journal."""
         self.session.journal.open()
-        self.at_end = {}
+        self.at_end = Frame()
 
     def undo(self) -> None:
         """Put back what each held."""
@@ -163,14 +163,16 @@ class PathPlaces(PathState):
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """As at the path's end."""
-        before = {place: place.get() for place in self.at_end}
+        before = Frame.of_now(self.at_end)
         for place, value in self.at_end.items():
             place.put_back(value)
+        self.at_end.put_orders()
         try:
             yield
         finally:
             for place, value in reversed(before.items()):
                 place.put_back(value)
+            before.put_orders()
 
 
 class PathUsedUp(PathState):

@@ -16,6 +16,7 @@ from runtime.tracer.control.cond import truth
 from runtime.tracer.control.joined_copies import LoopCopies
 from runtime.tracer.control.joined_leaves import LoopLeaves
 from runtime.tracer.control.joined_nonwritable_views import LoopViews
+from runtime.tracer.control.joined_orders import LoopOrders
 from runtime.tracer.control.joined_used_up import LoopUsedUp
 from runtime.tracer.control.loop_aliases import LoopAliases
 from runtime.tracer.control.loop_steps import Steps
@@ -118,7 +119,7 @@ optimizer makes in its first step is on some iterations only one of several then
 
 PARTS: tuple[Callable[[Session], LoopPart], ...] = (
     LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews(), lambda session: LoopUsedUp(),
-    lambda session: LoopCopies(), lambda session: LoopLeaves(),
+    lambda session: LoopCopies(), lambda session: LoopLeaves(), lambda session: LoopOrders(),
 )  # fmt: skip
 """What takes part in every loop besides values (see ``parts``)."""
 

@@ -28,7 +28,7 @@ import torch
 from runtime import torch_internals
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Frame, Place
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -208,15 +208,16 @@ def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[in
     if gc.get_freeze_count():  # nobody is told who of those that the user froze refers to an object
         gc.unfreeze()
     stored = session.journal.frames[0]
-    now = [(place, place.get()) for place in stored]
+    now = Frame.of_now(stored)
     for place, old in reversed(stored.items()):
         place.put_back(old)
     try:
-        found = _led_to(session, values, {*seen, id(now), id(stored), *map(id, now)})
+        found = _led_to(session, values, {*seen, id(now), id(stored)})
         return None if found is None else found | known
     finally:
-        for place, content in now:
+        for place, content in now.items():
             place.put_back(content)
+        now.put_orders()
 
 
 def _is_referred_to_weakly(session: Session, value: Any) -> bool:

@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -66,10 +66,10 @@ def _class_name(owner: Any) -> str:
 @dataclass(frozen=True)
 class Place:
     """Somewhere converted code can store: an object's attribute, a container's whole content, what is added to a list,
-    a global name, a context variable; and where a number may be that each call reads anew: an item of a list or dict,
-    too."""
+    a global name, a context variable, the order of an object's attributes; and where a number may be that each call
+    reads anew: an item of a list or dict, too."""
 
-    kind: str  # "attribute" | "content" | "added" | "item" | "global" | "context"
+    kind: str  # "attribute" | "content" | "added" | "item" | "global" | "context" | "order"
     owner: Any
     name: Any = ""
 
@@ -93,6 +93,8 @@ class Place:
             return f"item {self.name!r} of a {type(self.owner).__name__}"
         if self.kind == "context":
             return f"the context variable {self.owner.name}"
+        if self.kind == "order":
+            return f"the order of the attributes of a {_class_name(self.owner)}"
         return f"a {type(self.owner).__name__}"
 
     def get(self) -> Any:
@@ -128,6 +130,8 @@ class Place:
             self.owner[self.name] = value
         elif self.kind == "context":
             set_variable(self.owner, value)
+        elif self.kind == "order":
+            put_last(self.owner, value)
         elif self.kind == "added":
             self.owner.extend(value)
         else:
@@ -291,13 +295,86 @@ def _plain(owner: Any, method: str) -> Any:
                 if method in base.__dict__ and not isinstance(base.__dict__[method], types.FunctionType))  # fmt: skip
 
 
+class Frame(dict[Place, Any]):
+    """What the places held that a path stores to, and the order of the attributes of their owners.
+
+    An attribute that is deleted and set again is the last one, so that putting back what attributes held is not enough.
+    """
+
+    def __init__(self, places: Any = (), orders: dict[int, tuple[str, ...]] | None = None,
+                 disordered: dict[int, Location | None] | None = None,
+                 perhaps: dict[int, set[str]] | None = None) -> None:  # fmt: skip
+        super().__init__(places)
+        self.orders = {} if orders is None else orders
+        """By identity of an owner: the names in its ``__dict__``, in their order."""
+        self.disordered = {} if disordered is None else disordered
+        """Owners, by identity, whose order is another one on some paths, with where it became so."""
+        self.perhaps = {} if perhaps is None else perhaps
+        """Owners of attributes that were stored, and of later ones, which only some paths had until then."""
+
+    def note_order(self, owner: Any) -> None:
+        """Call before an attribute of an object is stored."""
+        space = ordered_space(owner) if id(owner) not in self.orders else None
+        if space is not None:
+            self.orders[id(owner)] = tuple(space)
+
+    @classmethod
+    def of_now(cls, places: Iterable[Place]) -> Frame:
+        """One that can put back what the places hold now."""
+        frame = cls((place, place.get()) for place in places)
+        for place in frame:
+            if place.kind == "attribute":
+                frame.note_order(place.owner)
+        return frame
+
+    def put_orders(self) -> None:
+        """Put back the orders, which is to follow on what the places held."""
+        for owner in self.owners():
+            put_in_order(owner, self.orders[id(owner)])
+
+    def owners(self) -> list[Any]:
+        """The objects whose order it knows."""
+        found = {id(place.owner): place.owner for place in self if place.kind == "attribute"}
+        return [owner for key, owner in found.items() if key in self.orders]
+
+
+def ordered_space(owner: Any) -> dict[str, Any] | None:
+    """The ``__dict__`` of an object whose attributes have an order that code can ask for."""
+    if isinstance(owner, (types.CellType, type, torch.Tensor)):
+        return None
+    space = unasked(owner, "__dict__")
+    return space if type(space) is dict else None
+
+
+def put_in_order(owner: Any, names: tuple[str, ...]) -> None:
+    """Let the attributes of an object be in this order; those that it does not name come last."""
+    space = ordered_space(owner)
+    if space is None or tuple(space) == names:
+        return
+    wanted = [name for name in names if name in space]
+    wanted += [name for name in space if name not in names]
+    if wanted != list(space):
+        for name in wanted:
+            space[name] = space.pop(name)
+
+
+def put_last(owner: Any, names: tuple[str, ...]) -> None:
+    """Let these be the last attributes of an object, in this order."""
+    space = ordered_space(owner) or {}
+    for name in names:
+        if name in space:
+            space[name] = space.pop(name)
+
+
 class Journal:
     """The stores of one trace, in nested frames."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.frames: list[dict[Place, Any]] = [{}]
-        self.tries: list[dict[Place, Any]] = []
+        self.frames: list[Frame] = [Frame()]
+        self.shown: set[int] = set()
+        """Identities of the objects whose ``__dict__`` code has read."""
+        self.tries: list[Frame] = []
         """What attempts put back where they fail (see ``attempt``)."""
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
@@ -325,11 +402,15 @@ class Journal:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
             if place not in frame:
+                if place.kind == "attribute":
+                    frame.note_order(place.owner)
                 frame[place] = place.get()
                 if frame[place] is MISSING:
                     self._require_absent(place)
         for tried in self.tries:
             if place not in tried:
+                if place.kind == "attribute":
+                    tried.note_order(place.owner)
                 tried[place] = place.get()
 
     def _count(self, place: Place) -> None:
@@ -412,20 +493,68 @@ class Journal:
 
     def open(self) -> None:
         """Start a frame."""
-        self.frames.append({})
+        self.frames.append(Frame())
 
-    def close(self) -> dict[Place, Any]:
+    def is_disordered(self, owner: Any) -> bool:
+        """Whether the order of an object's attributes depends on the path that was taken."""
+        return any(id(owner) in frame.disordered or id(owner) in frame.perhaps for frame in self.frames)
+
+    def note_late_order(self, owner: Any, names: tuple[str, ...]) -> None:
+        """Call when code that keeps no journal has changed attributes; ``names``: their order before."""
+        for frame in (*self.frames, *self.tries):
+            frame.orders.setdefault(id(owner), names)
+
+    def disorder(self, owner: Any, location: Location | None) -> None:
+        """The order of an object's attributes depends on the path from here on.
+
+        Raises:
+            TraceError: D2S254, somebody may have its ``__dict__``.
+        """
+        self.frames[-1].disordered[id(owner)] = location
+        if id(owner) in self.shown:
+            self.require_ordered(owner, f"the __dict__ of a {type(owner).__name__} was read", location)
+
+    def note_copied(self, owner: Any, made: Any) -> None:
+        """Call for a copy: its attributes are in the same order."""
+        if self.is_disordered(owner):
+            self.frames[-1].disordered[id(made)] = self._session.location()
+
+    def is_any_disordered(self) -> bool:
+        """Whether that is so of any object."""
+        return any(frame.disordered or frame.perhaps for frame in self.frames)
+
+    def require_ordered(self, owner: Any, what: str, location: Location | None = None) -> None:
+        """Refuse to show the order of an object's attributes where that depends on the path that was taken.
+
+        Raises:
+            TraceError: D2S254.
+        """
+        if self.is_disordered(owner):
+            if location is None:
+                location = next((one.disordered[id(owner)] for one in self.frames if id(owner) in one.disordered), None)
+            raise self._session.error(
+                f"{what}, and the order of its attributes depends on the path that was taken: some paths set one that "
+                "others have already, or delete one and set it again", code="D2S254",
+                hint="Set the attributes in one order on every path, or keep the values in a dict.",
+                location=location)
+
+    def close(self) -> Frame:
         """End the frame: puts every place back as it was and returns what each held at the end.
 
         Places of objects that nothing refers to any more are left out: they were made in the frame and dropped.
         """
         frame = self.frames.pop()
         after = {place: place.get() for place in frame}
+        owners = frame.owners()
+        orders = {id(owner): tuple(ordered_space(owner) or ()) for owner in owners}
         for place, before in reversed(frame.items()):
             place.put_back(before)
+        frame.put_orders()
+        owners.clear()  # references count
         held = self.holders(frame)
         held += self._left_hidden(held)
-        return {place: value for place, value in after.items() if not self.is_dropped(place, held)}
+        left = ((place, value) for place, value in after.items() if not self.is_dropped(place, held))
+        return Frame(left, orders, frame.disordered, frame.perhaps)
 
     def is_dropped(self, place: Place, held: Counter[int]) -> bool:
         """Whether nothing but the tracer refers to a place's owner any more; ``held``: what ``holders`` gives.

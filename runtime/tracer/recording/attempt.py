@@ -27,7 +27,7 @@ from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE, SessionPart, states
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.memory.storage_table import StorageTable
-from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.journal import Frame, Place
 from runtime.tracer.recording import leaf_changes
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import structure, unjournaled
@@ -94,7 +94,7 @@ class Attempt:
         self._sizes = torch_internals.SizeFacts(session.shape_env)
         self._guards = session.guards.copy()
         self._picture = unjournaled.picture(session)
-        self._held: dict[Place, Any] = {}
+        self._held = Frame()
         """What the journal noted since, by place."""
         self._states = _States()
         self._fields: list[tuple[Any, str, Any]] = []
@@ -110,6 +110,8 @@ class Attempt:
             elif how == DEEP:
                 self._states.note_all(value)
         self._states.note_all((session.journal.frames, session.journal.first_stores), depth=2)
+        for frame in session.journal.frames:
+            self._states.note_all((frame.orders, frame.disordered, frame.perhaps), depth=1)
         self.references: Counter[int] = Counter(map(id, self._values)) + self._states.references()
         """How many references to users' containers, by identity, are this attempt's."""
         for value, content in self._picture:
@@ -147,6 +149,7 @@ class Attempt:
         torch_internals.set_ambient_modes(self._modes)
         for place, before in reversed(self._held.items()):
             place.put_back(before)
+        self._held.put_orders()
         self._states.put_back()
         for owner, name, value in self._fields:
             setattr(owner, name, value)
@@ -275,6 +278,7 @@ def _put_attributes(value: Any, held: dict[str, Any]) -> None:
 _COPIES: dict[type, Callable[[Any], Any]] = {
     list: list,
     dict: dict,
+    Frame: dict,
     set: set,
     deque: list,
     weakref.WeakSet: weakref.WeakSet,
