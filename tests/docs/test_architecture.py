@@ -26,7 +26,7 @@ def test_the_example_gives_the_program_of_the_page(tmp_path: Path) -> None:
     with goldens.no_passes(), mock.patch.object(while_loop, "_Attempt", wraps=while_loop._Attempt) as attempts:
         static = check(goldens.code_of(golden, tmp_path), *calls, paths=("program",))
     assert goldens.text_of(static) == golden.text
-    assert attempts.call_count == 2, "The body of the loop is traced twice."
+    assert attempts.call_count == 3, "The body of the loop is traced three times."
     (guard,) = static.specializations[0].traced.guards
     assert guard.description == "code of f"
 

@@ -87,7 +87,7 @@ REFUSED: list[Callable[[Any, int], Any]] = [
     lambda x, n: np.meshgrid(range(n)), lambda x, n: np.array(range(n)), lambda x, n: np.matrix([n]),
     lambda x, n: np.add.reduce([n, 1]), lambda x, n: np.add.outer([n], [1]), lambda x, n: np.ma.array([n]),
     lambda x, n: np.poly1d([1, 2])(n), lambda x, n: np.ones(n),
-    lambda x, n: np.arange(6)[[n]], lambda x, n: np.arange(6)[n:], lambda x, n: np.eye(4)[n],
+    lambda x, n: np.arange(6)[n:], lambda x, n: np.eye(4)[n],
     lambda x, n: np.eye(4)[n, 0],
     lambda x, n: np.zeros(3)[n > 1], lambda x, n: np.array(["a", "b", "c", "d"])[n],
     lambda x, n: np.zeros(4).__setitem__(n, 1),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-import statistics
 import textwrap
 
 import pytest
@@ -130,8 +129,7 @@ def test_libraries_that_compute(function):
 
 
 @pytest.mark.parametrize("function", [
-    lambda x: json.dumps([x.sum().item()]), lambda x: json.JSONEncoder().encode({"k": int(x[0])}),
-    lambda x: statistics.mean([x.sum().item(), 2.0]),
+    lambda x: json.JSONEncoder().encode({"k": int(x[0])}), lambda x: textwrap.shorten(str(x.sum().item()), 5),
 ])  # fmt: skip
 def test_libraries_that_cannot_take_them(function):
     with pytest.raises(TraceError) as caught:

@@ -262,7 +262,7 @@ def test_a_body_that_grows_is_given_up_early(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(while_loop._Attempt, "stable", stable)
     to_static(made_inside)(torch.tensor([1.0, 2.0, -3.0]), None, OPTIMIZERS["Adam"])
-    assert len(lengths) < 12 and max(lengths) < 2 * lengths[0], lengths
+    assert len(lengths) < 12 and max(lengths) < 3 * lengths[0], lengths
 
 
 @pytest.mark.parametrize("optimizer", [

@@ -50,7 +50,8 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
         if None in kinds and any(map(growing.is_growing, given)):
             raise growing.refusal(session, f"{name}()")
         if None in kinds or not any(map(_is_open, given)) or options and name != "quantiles":
-            return NotImplemented if len(args) < count else original(*given, *args[count:], **kwargs)
+            taken = len(args) >= count and any(one is not other for one, other in zip(given, args))
+            return call(original, *given, *args[count:], **kwargs) if taken else NotImplemented
         found: frozenset[str] = frozenset().union(*kinds)  # type: ignore[arg-type]
         if name not in _OF_ANY and not found <= _NUMBERS or name == "sumprod" and "float" in found:
             taken = any(one is not other for one, other in zip(given, args))

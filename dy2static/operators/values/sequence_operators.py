@@ -18,7 +18,7 @@ from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Session, Staged, any_staged
+from dy2static.operators.shared.staging import Session, Staged, any_staged, stages
 from dy2static.operators.shared.stored import stored_items
 from dy2static.operators.values import equality, sequences_in_python
 from runtime.tracer.ambient.walks import walk
@@ -168,7 +168,7 @@ def require_sortable(session: Session, items: Any) -> None:
 
 def decides(value: Any) -> bool:
     """Whether comparing a value may be for the run; a list may hold itself."""
-    return any_staged([value]) or any(map(_decides, walk([value], _items, 4)))
+    return stages(value) or any_staged([value]) or any(map(_decides, walk([value], _items, 4)))
 
 
 def _decides(value: Any) -> bool:

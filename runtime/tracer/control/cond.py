@@ -77,7 +77,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     merged = Merged(session, paths, alone, old, objects, of)
-    join = Join(session, paths, entry, merged.context())
+    join = Join(session, paths, entry, merged.context(), of is not None)
     places: dict[Place, None] = {
         place: None for path in alive for place, value in path.places.items()
         if type(value) is not RowField and not names.holds(place) and merged.leaves(place)

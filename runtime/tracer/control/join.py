@@ -41,9 +41,12 @@ class Join:
     """Values that paths bring out of a construct, and the Variables that carry what differs."""
 
     def __init__(
-        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], context: structure.JoinContext
-    ) -> None:
+        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], context: structure.JoinContext,
+        chooses: bool = False,
+    ) -> None:  # fmt: skip
+        """``chooses``: the path is that of one of several values, by the number that tells which it is."""
         self.session = session
+        self.chooses = chooses
         self.context = context
         self.paths = paths
         self.entry = entry
@@ -128,7 +131,7 @@ class Join:
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
         session = self.session
-        chooses = pred.kind == "int" and not any(path.ended or path.scope.block.ops for path in self.paths)
+        only_chooses = self.chooses and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
         for part in self.parts:
@@ -147,7 +150,7 @@ class Join:
             return []
         told = self._told_once(pred, list(op.outputs[:count]))
         results = self._lifted(told, {})
-        if chooses:
+        if only_chooses:
             earlier = self._chosen_before(pred.var, results)
             results = self._lifted(told, earlier) if earlier else results
         rows = [([None if value is NOWHERE else value for value in values], item, result)
@@ -176,7 +179,7 @@ class Join:
         """The Variables, each that says the same about the path as an earlier one, or as the number that a ``switch``
         goes by, replaced by that: what several values are is then known together."""
         first: dict[tuple[Operand, ...], Variable] = {}
-        if pred.kind == "int":
+        if self.chooses:
             first[tuple(number for number, path in enumerate(self.paths) if not path.ended)] = pred.var
         told = []
         for position, variable in enumerate(outputs):
@@ -265,13 +268,13 @@ def _narrowed(session: Session, value: Any) -> Any:
     if isinstance(value, structure.Choice):
         known = None if hasattr(value, "run") else selected.only(session, value.selector.var)
         return value if known is None else _narrowed(session, value.options[known])
-    if isinstance(value, structure.DictContent):
-        now = {key: _narrowed(session, item) for key, item in value.items()}
-        return value if all(map(operator.is_, now.values(), value.values())) else structure.DictContent(now)
-    if isinstance(value, structure.ListContent):
-        items = [_narrowed(session, item) for item in value]
-        return value if all(map(operator.is_, items, value)) else structure.ListContent(items)
-    return value
+    if not isinstance(value, (structure.DictContent, structure.ListContent)):
+        return value
+    items: Any = value.values() if isinstance(value, structure.DictContent) else value
+    now = [_narrowed(session, item) for item in items]
+    if all(map(operator.is_, now, items)):
+        return value
+    return structure.DictContent(zip(value, now)) if isinstance(value, dict) else structure.ListContent(now)
 
 
 def _holds_row(value: Any) -> bool:

@@ -97,6 +97,10 @@ def _settle(
             if not attempt.values.are_alike(attempt.path, left):
                 stable = alike = False
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
+        if stable and repeat is None:
+            older = {place for place in unknown if id(place.owner) in attempt.older}
+            if older:  # containers, of which an attempt with the first iteration's values may not show the items
+                stable, unknown = attempt.stable(older, number >= TRIES // 3)
         found = stable and (not unknown or repeat is not None)
         moved = (not found or session.call.known.by_reference) and moved_lists(session, attempt.values.next_slots)
         if found and not moved:
@@ -208,14 +212,14 @@ class _Attempt:
 
         ``widen_lengths``: what differs in length every time is taken for a list that grows.
 
-        Places of objects older than the loop become slots, and so do those ``repeated`` from an equal attempt: the
-        body makes another object each time.
+        Attributes of objects older than the loop become slots, and so do places ``repeated`` from an equal attempt:
+        the body makes another object each time.
         """
         session, path, values = self.session, self.path, self.values
         if path.ended:
             return True, set()
         repeated = repeated | values.places_of_held(path)
-        repeated |= {place for place in path.places if id(place.owner) in self.older}
+        repeated |= {place for place in path.places if place.kind != "content" and id(place.owner) in self.older}
         befores = {place: held(place) for place in path.places}
         values.end(path, repeated)
         unknown = values.widen(path, befores, repeated, widen_lengths)

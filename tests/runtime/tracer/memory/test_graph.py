@@ -30,6 +30,7 @@ CHANGES: dict[str, Any] = {
     "hook_records": lambda graph: graph.hook_records.update({"an Operator": "a"}),
     "hook_functions": lambda graph: graph.hook_functions.update({"hook 0": "a"}),
     "hooks_heard": lambda graph: graph.hooks_heard.add("an Operator"),
+    "formulas": lambda graph: graph.formulas.update({"an Operator": "a"}),
     "used_up": lambda graph: setattr(graph, "used_up", (UsedUp(frozenset(), None, ALWAYS, {}),)),
     "leaf_changes": lambda graph: graph.leaf_changes.update({1: "a"}),
     "path_start": lambda graph: setattr(graph, "path_start", 7),
