@@ -46,11 +46,16 @@ class catching:  # reads as a statement in generated code
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
-            self._session.exceptions.catching.pop()
+            self._leave(self._session)
             if isinstance(error, Exception):
                 faults.require_users(self._session, error)
         elif isinstance(error, Exception) and frames.local.call is not None:
             traceback.rewrite(error)  # a handler may show it, or ask it where it was raised
+
+    def _leave(self, session: Session) -> None:
+        """It need not be the last one: a generator that waits in a ``try`` may end in another's body."""
+        if self in session.exceptions.catching:
+            session.exceptions.catching.remove(self)
 
 
 class finishing(catching):  # reads as a statement in generated code
@@ -66,4 +71,4 @@ class finishing(catching):  # reads as a statement in generated code
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
-            self._session.exceptions.catching.pop()
+            self._leave(self._session)
