@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from runtime.ir import Location
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.control.branches import Names
@@ -128,4 +130,28 @@ def same_items(a: Any, b: Any) -> bool:
     return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
 
 
-__all__ = ["TRIES", "Slot", "first_slots", "held", "moved_lists", "never_fixed", "same_items", "store"]
+def only_tensors_differ(a: Any, b: Any) -> bool:
+    """Whether two contents of a container have the same keys or length, and tensors where they differ: the first
+    iteration tells what changes then. Other items may be those of the first iteration only."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        with keys_answer():
+            if list(a) != list(b):
+                return False
+            a, b = list(a.values()), list(b.values())
+    if not isinstance(a, list) or not isinstance(b, list) or len(a) != len(b):
+        return False
+    differing = [(x, y) for x, y in zip(a, b) if not structure.same_known(x, y)]
+    return all(_is_tensors(one) for pair in differing for one in pair)
+
+
+def _is_tensors(value: Any) -> bool:
+    """Whether a value is a tensor, or one of several tensors and None."""
+    if isinstance(value, structure.Choice):
+        return all(option is None or _is_tensors(option) for option in value.options)
+    return isinstance(value, torch.Tensor)
+
+
+__all__ = [
+    "TRIES", "Slot", "first_slots", "held", "moved_lists", "never_fixed",
+    "only_tensors_differ", "same_items", "store",
+]  # fmt: skip

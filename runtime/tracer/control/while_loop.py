@@ -24,7 +24,15 @@ from runtime.tracer.control.loop_values import LoopValues
 from runtime.tracer.control.memory_parts import LoopMemory
 from runtime.tracer.control.merged import is_new
 from runtime.tracer.control.parts import Body, LoopPart
-from runtime.tracer.control.slots import TRIES, Slot, first_slots, held, moved_lists, never_fixed
+from runtime.tracer.control.slots import (
+    TRIES,
+    Slot,
+    first_slots,
+    held,
+    moved_lists,
+    never_fixed,
+    only_tensors_differ,
+)
 from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.numbers.scalars import Staged
@@ -212,15 +220,17 @@ class _Attempt:
 
         ``widen_lengths``: what differs in length every time is taken for a list that grows.
 
-        Attributes of objects older than the loop become slots, and so do places ``repeated`` from an equal attempt:
-        the body makes another object each time.
+        Attributes of objects older than the loop become slots, containers as old in which other tensors are now, and
+        places ``repeated`` from an equal attempt: the body makes another object each time.
         """
         session, path, values = self.session, self.path, self.values
         if path.ended:
             return True, set()
         repeated = repeated | values.places_of_held(path)
-        repeated |= {place for place in path.places if place.kind != "content" and id(place.owner) in self.older}
         befores = {place: held(place) for place in path.places}
+        with path.inside(session):
+            repeated |= {place for place in path.places if id(place.owner) in self.older
+                         and (place.kind != "content" or only_tensors_differ(befores[place], held(place)))}
         values.end(path, repeated)
         unknown = values.widen(path, befores, repeated, widen_lengths)
         stable = values.fit
