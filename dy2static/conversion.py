@@ -20,18 +20,18 @@ from typing import Any
 
 import gast
 
-from dy2static import logs, operators
+from dy2static import kept_conversions, logs, operators
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
 from dy2static.errors import ConversionError, converting
-from dy2static.generated_file import GeneratedFile, write_generated
+from dy2static.generated_file import GeneratedFile, put_file, write_generated
 from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
 from dy2static.operators.calls import functions
 from dy2static.origin import OriginMap, is_generated_file, root_of
 from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Step, convert_tree
-from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
+from dy2static.source import FUTURE_FLAGS, FunctionSource, file_lines, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
 from runtime import recursion_limit
@@ -113,19 +113,59 @@ def _converted(function: types.FunctionType, routed: bool = False, escaping: boo
 
 
 def _compile(function: types.FunctionType, steps: Sequence[Step]) -> Converted:
+    made: list[Converted] = []
+
+    def convert_now() -> kept_conversions.Record:
+        made.append(_compile_now(function, steps))
+        return _record(made[0])
+
     try:
-        source = get_source(function)
-        with converting(source):
-            if not converts(source.tree):
-                return Converted(None, None, left_alone(source.tree))
-            tree = convert_tree(source.tree, source, steps=steps)
-            return Converted(*compile_tree(function, source, tree))
+        record = kept_conversions.kept(function, file_lines(function), [step.name for step in steps], convert_now)
+        return made[0] if made else _restored(function, record)
     except RecursionError:
         code = function.__code__
         text = linecache.getline(code.co_filename, code.co_firstlineno).rstrip("\n")
         raise ConversionError(
             "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.", code="D2S100",
             location=Location(code.co_filename, code.co_firstlineno, function=code.co_name, text=text)) from None
+
+
+def _compile_now(function: types.FunctionType, steps: Sequence[Step]) -> Converted:
+    source = get_source(function)
+    with converting(source):
+        if not converts(source.tree):
+            return Converted(None, None, left_alone(source.tree))
+        tree = convert_tree(source.tree, source, steps=steps)
+        return Converted(*compile_tree(function, source, tree))
+
+
+def _record(made: Converted) -> kept_conversions.Record:
+    """What is kept of a conversion, for other processes."""
+    if made.code is None or made.file is None:
+        return (made.reason,)
+    origins = made.file.origins
+    return (made.reason, made.code, made.file.text, origins.spans, origins.lines, origins.lambda_lines,
+            origins.made_names)  # fmt: skip
+
+
+def _restored(function: types.FunctionType, record: kept_conversions.Record) -> Converted:
+    """The conversion that was kept, in a file of this process."""
+    reason, *rest = record
+    if not rest:
+        return Converted(None, None, reason)
+    code, text, spans, lines, lambda_lines, made_names = rest
+    original = function.__code__
+    origins = OriginMap(original.co_filename, file_lines(function), spans, lines, lambda_lines, made_names,
+                        root_of(original))  # fmt: skip
+    what = f"{original.co_firstlineno}\0{original.co_flags & FUTURE_FLAGS}"
+    path = put_file(text, origins, f"{function.__module__}.{function.__qualname__}", what)
+    code = _in_file(code, path)
+    return Converted(code, GeneratedFile(path, text, code, origins), reason)
+
+
+def _in_file(code: types.CodeType, path: str) -> types.CodeType:
+    inner = tuple(_in_file(part, path) if isinstance(part, types.CodeType) else part for part in code.co_consts)
+    return code.replace(co_filename=path, co_consts=inner)
 
 
 def compile_tree(

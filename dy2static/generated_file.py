@@ -32,6 +32,7 @@ class GeneratedFile:
     path: str
     text: str
     code: CodeType
+    """Of the module, or of one function in it where that is all that was kept."""
     origins: OriginMap
 
 
@@ -46,18 +47,25 @@ def write_generated(
     """
     text, plain, parsed = generate(tree)
     assert isinstance(parsed, ast.Module)
-    digest = hashlib.sha256(f"{source.file}\0{source.first_line}\0{flags}\0{text}".encode("utf-8", "surrogatepass"))
-    stem = re.sub(r"[^A-Za-z0-9_.]+", "_", f"{source.module}.{source.qualname}")[-120:].strip("._")
+    origins = build_map(plain, parsed, source.file, source.lines, source.name, set(source.lambdas), made_names)
+    origins.root = root
+    path = put_file(text, origins, f"{source.module}.{source.qualname}", f"{source.first_line}\0{flags}")
+    with without_warnings():
+        code = compile(parsed, path, "exec", flags=flags, dont_inherit=True)
+    return GeneratedFile(path, text, code, origins)
+
+
+def put_file(text: str, origins: OriginMap, name: str, what: str) -> str:
+    """Write a generated text, and register it; gives its path, which begins with ``name``. ``what``: what tells it from
+    others, beside its text and the user's file."""
+    digest = hashlib.sha256(f"{origins.file}\0{what}\0{text}".encode("utf-8", "surrogatepass"))
+    stem = re.sub(r"[^A-Za-z0-9_.]+", "_", name)[-120:].strip("._")
     with _lock:
         path = cache_folder() / f"{stem}_{digest.hexdigest()[:10]}.py"
         path.write_text(text, encoding="utf-8", newline="\n")
-    origins = build_map(plain, parsed, source.file, source.lines, source.name, set(source.lambdas), made_names)
-    origins.root = root
     register(str(path), origins)
     linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-    with without_warnings():
-        code = compile(parsed, str(path), "exec", flags=flags, dont_inherit=True)
-    return GeneratedFile(str(path), text, code, origins)
+    return str(path)
 
 
 def cache_folder() -> Path:

@@ -1,4 +1,5 @@
-"""Compiled libraries on disk: found again by what they were made of, and used only if they are what was written.
+"""Compiled libraries, and converted code, on disk: found again by what they were made of, and used only if they are
+what was written.
 
     <folder>/<what it was made of>-<what is in it>.so         both are SHA-256 digests
 
@@ -20,6 +21,7 @@ import stat
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = "DY2STATIC_CACHE"
@@ -27,7 +29,7 @@ FOLDER = "DY2STATIC_CACHE"
 LIMIT = 256 * 2**20
 """Bytes of libraries; beyond, those that were not used for the longest time are removed."""
 
-_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o|cubin)|d2s-.*\.tmp")
+_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o|cubin|conversions)|d2s-.*\.tmp")
 _LEFT_BEHIND = 3600.0
 """Seconds after which a file that was being written is one that a process left behind when it ended."""
 
@@ -93,26 +95,35 @@ def _of_the_process(process: int) -> Path:
 
 def find(key: str, ending: str) -> Path | None:
     """The file made of what ``key`` is the digest of, if it is there and nothing else."""
+    return next(find_all(key, ending), None)
+
+
+def find_all(key: str, ending: str) -> Iterator[Path]:
+    """All such files: several processes may each have made one."""
     for path in sorted(folder().glob(f"{key}-*{ending}")):
         if _digest(path) == path.name[len(key) + 1 : -len(ending)]:
             with contextlib.suppress(OSError):
                 os.utime(path)
-            return path
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return None
+            yield path
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def put(key: str, ending: str, made: Path) -> Path:
     """Keep a file; gives its place. Errors raised: OSError."""
+    return put_bytes(key, ending, made.read_bytes())
+
+
+def put_bytes(key: str, ending: str, content: bytes) -> Path:
+    """Keep a file of this content; gives its place. Errors raised: OSError."""
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have removed it since
-    digest = hashlib.sha256(made.read_bytes()).hexdigest()
-    path = place / f"{key}-{digest}{ending}"
+    path = place / f"{key}-{hashlib.sha256(content).hexdigest()}{ending}"
     descriptor, name = tempfile.mkstemp(dir=place, prefix="d2s-", suffix=".tmp")
-    os.close(descriptor)
     try:
-        shutil.copyfile(made, name)
+        with open(descriptor, "wb") as file:
+            file.write(content)
         os.replace(name, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -160,4 +171,4 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-__all__ = ["FOLDER", "LIMIT", "find", "folder", "put", "trim", "unsafe"]
+__all__ = ["FOLDER", "LIMIT", "find", "find_all", "folder", "put", "put_bytes", "trim", "unsafe"]
