@@ -2,11 +2,12 @@
 
     def batches(x):                   def batches(x):
         names = locals()                  names = locals()
-        yield from rows(x)                yield from 'dy2static.operators'.call(rows, x)
+        yield from rows(x)                yield from (15158538...).call(rows, x)
 
 Such a function looks at its own variables, yields, or leaves by ``finally``; as plain Python it does so as before, and
-what it calls may be Programs. The text stands for the operators, which are put in its place among the constants of the
-compiled code: a variable for them would be among those that ``locals()`` gives.
+what it calls may be Programs. The number stands for the operators, which are put in its place among the constants of
+the compiled code: a variable for them would be among those that ``locals()`` gives. So is the class of an object asked
+for: what stands for a tensor in a trace has another one.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import gast
 from dy2static import operators
 from dy2static.conversion import bind, compile_tree
 from dy2static.errors import ConversionError
+from dy2static.operators.calls import functions
 from dy2static.source import get_source
 from dy2static.template import replace_expr
 from runtime import recursion_limit
 
-_STANDS_FOR = "dy2static.operators"
+_STANDS_FOR = 0xD2_5C_A1_15_0B_7E_C7_ED
+"""A number that nobody writes, rather than text: text that stands in text has no quotes left in older Pythons."""
 _DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "super", "vars"}
 _lock = threading.RLock()
 _cache: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
@@ -83,17 +86,23 @@ class _Calls(gast.NodeTransformer):
             args=[node.func, *node.args], keywords=node.keywords, origin=node,
         )  # fmt: skip
 
-    def visit_JoinedStr(self, node: Any) -> Any:
-        return node  # text that stands in text has no quotes left in older Pythons
+    def visit_Attribute(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if node.attr != "__class__" or not isinstance(node.ctx, gast.Load):
+            return node
+        return replace_expr("operators.attr(value, '__class__')", operators=gast.Constant(_STANDS_FOR, None),
+                            value=node.value, origin=node)  # fmt: skip
 
 
 def _with_operators(code: types.CodeType) -> types.CodeType:
     """The code with the operators in place of what stands for them."""
     return code.replace(co_consts=tuple(
         _with_operators(part) if isinstance(part, types.CodeType)
-        else operators if part == _STANDS_FOR else part
+        else operators if type(part) is int and part == _STANDS_FOR else part
         for part in code.co_consts
     ))  # fmt: skip
 
+
+functions.register_calls(calls_rewritten)
 
 __all__ = ["calls_rewritten"]

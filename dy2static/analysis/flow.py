@@ -109,7 +109,7 @@ def left_alone(function: gast.AST) -> str:
             if asks_for_variables(node) and variables_written_out(function):
                 continue
             if limit is not None and len(node.args) + len(node.keywords) <= limit:
-                return f"it calls {node.func.id}(), which looks at its variables"
+                return f"it calls {node.func.id}(), {LOOKS_AT_VARIABLES}"
         if isinstance(node, (gast.Try, gast.TryStar)) and leaves_finally(node):
             inside = [*node.body, *node.orelse, *(part for handler in node.handlers for part in handler.body)]
             if jumps_out(inside) or is_generator(function):
@@ -185,6 +185,7 @@ def is_generator(function: gast.AST) -> bool:
     return any(isinstance(node, YIELDS) for node in function_nodes(function))
 
 
+LOOKS_AT_VARIABLES = "which looks at its variables"
 LEAVING_FINALLY = "both a try block and its finally block leave by break, continue or return"
 """Such a finally swallows every exception, those of the tracer too."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from dy2static.analysis.flow import LEAVING_FINALLY
+from dy2static.analysis.flow import LEAVING_FINALLY, LOOKS_AT_VARIABLES
 from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import (
     boundary,
@@ -245,7 +245,7 @@ def _call_unconverted(
     with (unconverted(session, f, reason), noted_draws(session),
           observed.observed(session, *args, *kwargs.values(), *held)):  # fmt: skip
         try:
-            result = f(*args, **kwargs)
+            result = _seen(f, home, reason)(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
             if home == "the standard library":
                 numpy_arrays.require_none(session, f, args, kwargs)
@@ -256,6 +256,22 @@ def _call_unconverted(
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     note_made_class(session, result)
     return observed.made(session, result)
+
+
+def _seen(f: types.FunctionType, home: str, reason: str) -> Callable[..., Any]:
+    """A function that looks at its own variables, with its calls alone rewritten: ``type(x)`` would give the class of
+    what stands for a tensor."""
+    if home or not _calls or not reason.endswith(LOOKS_AT_VARIABLES):
+        return f
+    return _calls[0](f) or f
+
+
+_calls: list[Callable[[types.FunctionType], types.FunctionType | None]] = []
+
+
+def register_calls(rewrite: Callable[[types.FunctionType], types.FunctionType | None]) -> None:
+    """What rewrites the calls of a function, and nothing else of it."""
+    _calls[:] = [rewrite]
 
 
 def note_made_class(session: Session, made: Any) -> None:
