@@ -335,10 +335,16 @@ def _takes(f: Any) -> Takes:
     if owner is itertools.chain and name == "from_iterable":
         return Takes.BOTH
     cls = unasked(f, "__objclass__") or (owner if isinstance(owner, type) else type(owner))
-    for base, methods in _METHODS.items():
+    for base, methods in _BY_NAME.items():
         if cls is base or base is not object and issubclass(cls, base):
-            return next((takes for takes, names in methods.items() if name in names), Takes.NOTHING)
+            return methods.get(name, Takes.NOTHING)
     return Takes.NOTHING
+
+
+_BY_NAME = {
+    base: {name: takes for takes, names in reversed(methods.items()) for name in names}
+    for base, methods in _METHODS.items()
+}  # fmt: skip
 
 
 def _name(f: Any) -> str:

@@ -110,11 +110,36 @@ class Path:
             yield
 
 
+class Reachable:
+    """What the user's frames can reach where the paths of a construct begin: looked at once, as each path leaves it as
+    it was."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._picture: unjournaled.Picture | None = None
+        self._met = 0
+
+    def picture(self) -> unjournaled.Picture:
+        """As it is where the next path begins."""
+        externals = self._session.objects.externals
+        if self._picture is None:
+            self._picture = unjournaled.picture(self._session)
+        else:
+            met = [owner for owner, _ in itertools.islice(externals.values(), self._met, None)]
+            self._picture = unjournaled.again(self._session, self._picture, met)
+        self._met = len(externals)
+        return self._picture
+
+
 def trace_path(
-    session: Session, kind: str, names: Names, run: Callable[[], Any], prepare: Callable[[Scope], None] | None = None
-) -> Path:
-    """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
-    reachable = unjournaled.picture(session)
+    session: Session, kind: str, names: Names, run: Callable[[], Any], prepare: Callable[[Scope], None] | None = None,
+    reachable_there: Reachable | None = None,
+) -> Path:  # fmt: skip
+    """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before.
+
+    ``reachable_there``: of the construct, where it has several paths.
+    """
+    reachable = (reachable_there or Reachable(session)).picture()
     modes = torch_internals.ambient_modes()
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
     memory, histories, variables = PathMemory(session), PathHistories(session), PathNames(session, names)

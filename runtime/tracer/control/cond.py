@@ -8,7 +8,16 @@ from typing import Any
 
 import torch
 
-from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
+from runtime.tracer.control.branches import (
+    Names,
+    Path,
+    PathEnds,
+    Reachable,
+    all_names,
+    include_new,
+    is_alone,
+    trace_path,
+)
 from runtime.tracer.control.join import NOWHERE, Join, outside
 from runtime.tracer.control.joined_orders import JoinOrders
 from runtime.tracer.control.merged import Merged, is_new
@@ -68,10 +77,12 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     objects = Identities(session.objects.created)
     old = older(session, runs, entry_names, objects)
     paths: list[Path] = []
+    reachable = Reachable(session)
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
         for number, run in enumerate(runs):
             prepare = functools.partial(_enter, session, pred, truths[number] if truths else number)
-            paths.append(trace_path(session, name, names, run, prepare))
+            paths.append(trace_path(session, name, names, run, prepare, reachable))
+    del reachable  # which refers to what it saw: see ``is_alone``
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     include_new(entry, paths)

@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +58,21 @@ Picture = list[tuple[Any, Any]]
 
 def picture(session: Session) -> Picture:
     """What every list, dict, set and plain object holds that the user's frames can reach."""
+    return _picture(session, _roots(session))
+
+
+def again(session: Session, before: Picture, met: Iterable[Any]) -> Picture:
+    """The picture where another path of the same construct begins: as ``before``, which the path that ended has left as
+    it was, and with what that one ``met`` first."""
+    new = [value for value in met if isinstance(value, _CONTAINERS)]
+    return [*before, *_picture(session, new)] if new else before
+
+
+def _picture(session: Session, roots: Iterable[Any]) -> Picture:
     found: Picture = []
     seen = {id(sys.modules)}  # what is imported on a path, by torch for one, stays imported
     opaque: dict[type, bool] = {}
-    todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
+    todo: deque[tuple[Any, int]] = deque((value, 0) for value in roots)
     room = _OBJECTS
     while todo and room:
         value, depth = todo.popleft()
