@@ -2,13 +2,18 @@
 a loop only add to a size.
 
 A dimension is left open after calls with several sizes. Sizes 0 and 1 remain cases of their own, with other Programs.
-So ``x.shape[0] > 1`` is True there; that the size is 2 or more becomes an ``assume`` of the Program.
+So ``x.shape[0] > 1`` is True there, and ``x[-1:]`` has one row; that the size is 2 or more becomes an ``assume`` of the
+Program.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from runtime.torch_internals import assume
 from runtime.tracer.numbers import selected
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
 
@@ -55,6 +60,22 @@ def decide(session: Session, value: Any) -> Any:
     for symbol in sorted(filter(session.sizes.kept_apart, symbols), key=str):
         session.sizes.assume(sympy.Ge(symbol, SMALLEST))
     return truth
+
+
+def rest_on_bounds(session: Session, sliced: torch.Tensor, dim: int = 0, *bounds: Any) -> None:
+    """A slice with plain bounds: where a dimension has so many items in every call that the Program is for, that is
+    assumed. Torch's rule says how long the slice is then: ``x[:, -1:]`` is 1, not ``n - max(0, n - 1)``."""
+    if not session.sizes.apart or type(dim) is not int or not -sliced.dim() <= dim < sliced.dim():
+        return
+    size = sliced.shape[dim]
+    for bound in bounds if isinstance(size, torch.SymInt) else ():
+        if type(bound) is not int or bound in (0, sys.maxsize):
+            continue
+        left = size.node.expr - abs(bound)
+        symbols: set[sympy.Symbol] = set()
+        if session.shape_env.bound_sympy(left).lower < 0 and _holds(session, "ge", left, symbols):
+            for symbol in sorted(filter(session.sizes.kept_apart, symbols), key=str):
+                assume(session.sizes.of_expression(symbol) >= SMALLEST)
 
 
 def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
@@ -149,9 +170,11 @@ def _is_bool(value: Any) -> bool:
 def _compare(session: Session, name: str, a: Any, b: Any, symbols: set[sympy.Symbol]) -> bool | None:
     """Whether ``a`` is less than, equal to... ``b`` for all sizes, None if that is not known."""
     left, right = _expression(session, a), _expression(session, b)
-    if left is None or right is None:
-        return None
-    difference = left - right
+    return None if left is None or right is None else _holds(session, name, left - right, symbols)
+
+
+def _holds(session: Session, name: str, difference: Any, symbols: set[sympy.Symbol]) -> bool | None:
+    """The same of a difference and 0; ``symbols`` gets those that it was told by."""
     free = difference.free_symbols
     least = {symbol: session.sizes.least(symbol) for symbol in free}
     if not free or None in least.values():
@@ -191,4 +214,4 @@ EXACT: dict[str, Any] = {
 """Operations that say the same of expressions as of numbers."""
 
 
-__all__ = ["DECIDED", "EXACT", "SMALLEST", "decide", "not_negative"]
+__all__ = ["DECIDED", "EXACT", "SMALLEST", "decide", "not_negative", "rest_on_bounds"]

@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import tensors_in
-from runtime.tracer.numbers import number_operands
+from runtime.tracer.numbers import known_sizes, number_operands
 from runtime.tracer.recording import faults, kernel_layouts, sampled_shapes, unknown_sizes
 from runtime.tracer.recording.session import Session
 
@@ -70,6 +70,8 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
             return own
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
         return _with_numbers(session, func, fake_args, fake_kwargs, casting, judged)
+    if func is torch.ops.aten.slice.Tensor:
+        known_sizes.rest_on_bounds(session, *fake_args[:4])
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         if not casting or func._schema.name not in torch_internals.CASTING_KERNELS:
