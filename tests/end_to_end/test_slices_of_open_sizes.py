@@ -1,5 +1,5 @@
-"""Slices with plain bounds where sizes are open: how long they are is known of sizes of 2 and more; 0 and 1 are calls of
-other Programs. All as in eager, with gradients, live and loaded."""
+"""Slices with plain bounds where sizes are open: how long they are is known of sizes of 2 and more; 0 and 1 are calls
+of other Programs. All as in eager, with gradients, live and loaded."""
 
 from __future__ import annotations
 

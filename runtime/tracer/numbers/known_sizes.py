@@ -67,8 +67,8 @@ def rest_on_bounds(session: Session, sliced: torch.Tensor, dim: int = 0, *bounds
     assumed. Torch's rule says how long the slice is then: ``x[:, -1:]`` is 1, not ``n - max(0, n - 1)``."""
     if not session.sizes.apart or type(dim) is not int or not -sliced.dim() <= dim < sliced.dim():
         return
-    size = sliced.shape[dim]
-    for bound in bounds if isinstance(size, torch.SymInt) else ():
+    size: Any = sliced.shape[dim]
+    for bound in bounds if type(size) is torch.SymInt else ():
         if type(bound) is not int or bound in (0, sys.maxsize):
             continue
         left = size.node.expr - abs(bound)
