@@ -50,6 +50,7 @@ from dy2static.operators.iteration.unpack import (
 from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
 from dy2static.operators.shared.load import load, load_free
+from dy2static.operators.shared.waiting import left, waiting, within
 from dy2static.operators.values.attribute import attr, del_attr, set_attr
 from dy2static.operators.values.aug_assign import aug
 from dy2static.operators.values.binary import binary, unary
@@ -77,9 +78,9 @@ __all__ = [
     "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_global", "del_item",
     "dict_of", "each", "error_of", "errors", "escapes", "escaping", "finishing", "fits", "for_stmt", "format_value",
     "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
-    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_",
-    "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons",
-    "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list",
-    "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "while_stmt",
-    "without_keys",
+    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "left", "load", "load_free", "lookup_error",
+    "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
+    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
+    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "waiting",
+    "while_stmt", "within", "without_keys",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ order, and both sides may decide on tensors. A generator that would see its cons
 
 from __future__ import annotations
 
+import builtins
 import copy
 from collections.abc import Iterable
 from typing import Any
@@ -64,7 +65,9 @@ class _Generator(Transformer):
             if _can_push(node.body):
                 self._split(node)
             else:
+                said = docstring(node.body)
                 _one_by_one(node.body)
+                node.body = [*said, *_Waiting(self.context.namer.fresh).block(node.body[len(said) :])]
         return node
 
     def _split(self, node: gast.AST) -> None:
@@ -76,6 +79,7 @@ class _Generator(Transformer):
         pushed = _Push(give, fresh).block(copy.deepcopy(body))
         _decide(body)
         _one_by_one(body)
+        body = _Waiting(fresh).block(body)
         (puller,) = replace("def pull(parameters):\n    body", pull=pull, parameters=parameters, body=body, origin=node)
         (pusher,) = replace(
             "def push(give, parameters):\n    body",
@@ -109,6 +113,53 @@ def _one_by_one(block: list[gast.AST]) -> None:
             node.iter = operator("one_by_one", *unpacking(node), origin=node.iter)
         elif isinstance(node, gast.YieldFrom):
             node.value = operator("one_by_one", node.value, origin=node.value)
+
+
+class _Waiting(gast.NodeTransformer):
+    """Says where a generator may wait inside of a ``try`` or ``with``, and where it leaves that."""
+
+    def __init__(self, fresh: Any) -> None:
+        self.fresh = fresh
+
+    def block(self, body: list[gast.AST]) -> list[gast.AST]:
+        new = [self.visit(statement) for statement in body]
+        return [part for item in new for part in (item if isinstance(item, list) else [item])]
+
+    def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef)) or not _yields(node):
+            return node
+        return super().visit(node)
+
+    def visit_Try(self, node: gast.AST) -> Any:
+        waits = self.fresh("waits")
+        self.generic_visit(node)
+        for block in [node.finalbody, *(one.body for one in node.handlers if _may_end(one.type))]:
+            if block:
+                block[:0] = replace("_d2s.left(waits)", waits=waits, origin=block[0])
+        return replace("with _d2s.waiting() as waits:\n    body", waits=waits, body=[node], origin=node)
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: gast.AST) -> Any:
+        waits = self.fresh("waits")
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = operator(
+                "within", name_node(waits, item.context_expr), item.context_expr, origin=item.context_expr)
+        return replace("with _d2s.waiting() as waits:\n    body", waits=waits, body=[node], origin=node)
+
+
+def _yields(node: gast.AST) -> bool:
+    return any(isinstance(part, YIELDS) for part in own_nodes(node))
+
+
+def _may_end(caught: Any) -> bool:
+    """Whether an ``except`` clause may be for what ends a generator."""
+    if isinstance(caught, gast.Tuple):
+        return any(map(_may_end, caught.elts))
+    name = caught.id if isinstance(caught, gast.Name) else ""
+    known = getattr(builtins, name, None)
+    return not (isinstance(known, type) and issubclass(known, Exception))
 
 
 class _Push(gast.NodeTransformer):

@@ -74,6 +74,8 @@ class Emitter:
     open: list[Scope] = field(default_factory=list)
     operator: Operator | None = None
     count: int = 0
+    links: bool | None = None
+    """Whether some ``update`` repeats a write of what has another name; None before anybody asked (see ``update``)."""
     for_ordinary_calls: bool = False
     """Whether something was written that holds only where types are those of the trace (``reuse.ordinary``)."""
 

@@ -1,7 +1,8 @@
 """``update``: writes, on the base itself where it is owned and dies here, on a copy of it everywhere else.
 
 Under autograd the tensor that was copied counts a write, so that a backward that needs its content raises as eager's
-does. What was written through ``.data``, which nothing counts, is written in the tensor itself: backward reads that.
+does; so do other tensors that eager has as the same memory (``same_memory``). What was written through ``.data``, which
+nothing counts, is written in the tensor itself: backward reads that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import torch
 from runtime.executor.emitter import Emitter
 from runtime.executor.held import note_write
 from runtime.executor.ownership import Owner
+from runtime.executor.same_memory import link
+from runtime.executor.same_memory import note_write as note_write_of_linked
 from runtime.ir import Operator, TensorType, Variable
 from runtime.ops.update import is_counted, is_unnoticed
 
@@ -63,6 +66,22 @@ def refuse(text: str, *tensors: torch.Tensor) -> None:
         raise RuntimeError(text)
 
 
+def _linked(op: Operator) -> Variable | None:
+    """What an ``update`` that repeats a write copies: the memory that was written under another name."""
+    if not op.attrs.get("repeats"):
+        return None
+    copies = [inner for inner in op.blocks[0].ops if inner.name == "aten.copy_.default"]
+    source = copies[-1].args[1] if copies else None
+    return source if isinstance(source, Variable) else None
+
+
+def _links(emitter: Emitter) -> bool:
+    """Whether some memory has several names, of which each is a tensor of its own."""
+    if emitter.links is None:
+        emitter.links = any(_linked(op) is not None for op in emitter.program.block.walk())
+    return emitter.links
+
+
 def emit(emitter: Emitter, op: Operator) -> None:
     """``b = copy(base)``, then the Block's writes on ``b``. An owned base keeps its local: it is the new value."""
     (block,) = op.blocks
@@ -73,6 +92,13 @@ def emit(emitter: Emitter, op: Operator) -> None:
     unread = live.unread[id(op)]
     tried = op.attrs.get("repeats") and all(out in unread for out in op.outputs)  # nobody has what was written
     counts = root == "on" and is_counted(block) and not tried and not op.attrs.get("unnoticed")
+    linked = _linked(op) if root == "on" and not tried else None
+    kept_source = emitter.fresh("w")
+    if linked is not None:
+        emitter.line(f"{kept_source} = {emitter.name(linked)}")
+    elif root == "on" and is_counted(block) and _links(emitter):
+        for base in op.args:
+            emitter.line(f"{emitter.bind(note_write_of_linked, 'f')}({emitter.operand(base)})")
     counted: list[tuple[str, str]] = []
     if root == "on" and "refused" in op.attrs:
         read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
@@ -112,6 +138,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     for kept, written in counted:
         emitter.line(f"{emitter.bind(count_write, 'f')}({kept}, {written})")
         emitter.line(f"del {kept}")
+    if linked is not None:
+        emitter.line(f"{emitter.bind(link, 'f')}({kept_source}, {emitter.name(block.args[0])})")
+        emitter.line(f"del {kept_source}")
     if shared:
         emitter.line("del " + ", ".join(shared))
     emitter.drop(live.at_exit[id(block)])

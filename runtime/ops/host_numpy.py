@@ -4,8 +4,8 @@
 
 An operand ``{"array": %t}`` is the array that shares a tensor's memory, ``{"generic": %t}`` a scalar of NumPy's;
 tensors that stand for themselves are given as they are. ``gives`` says what each result is: an ``array``, a
-``generic``, a ``tensor``; ``many``: whether they are the items of a tuple or list. The table is closed, and has no
-function that reads a file, writes, or calls another one.
+``generic``, a ``tensor``, a ``number`` of Python's (``1j + np.float64(2)``); ``many``: whether they are the items of a
+tuple or list. The table is closed, and has no function that reads a file, writes, or calls another one.
 """
 
 from __future__ import annotations
@@ -60,8 +60,19 @@ _FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftsh
 _UFUNC_METHODS = ("reduce", "accumulate", "outer")
 PREDICATES = ("allclose", "array_equal", "array_equiv")
 """Functions that give one of Python's bools."""
-OPERATORS: dict[str, Callable[..., Any]] = {"operator.pow": operator.pow}
-"""Of scalars, where NumPy's operator rounds otherwise than its function of arrays does."""
+OF_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "power": operator.pow, "divmod": divmod,
+    "left_shift": operator.lshift, "right_shift": operator.rshift, "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "equal": operator.eq, "not_equal": operator.ne,
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "negative": operator.neg, "positive": operator.pos, "invert": operator.invert, "absolute": operator.abs,
+}  # fmt: skip
+"""What Python's operators do with arrays, and the operators: with scalars they are other functions. These round and
+warn in other ways, and what they give depends on the other operand: of a complex number of Python's and a ``float64``
+Python makes one of its own, and ``None`` is equal to no scalar."""
+OPERATORS: dict[str, Callable[..., Any]] = {f"operator.{one.__name__}": one for one in OF_UFUNCS.values()}
+OPERATORS["operator.round"] = round
 
 
 def _ufuncs() -> list[str]:
@@ -131,6 +142,8 @@ def kind_of(value: Any) -> str | None:
         return "tensor"
     if type(value) is numpy.ndarray:
         return "array" if _dtype(value.dtype) else None
+    if type(value) in (bool, int, float, complex):
+        return "number"
     return "generic" if isinstance(value, numpy.generic) and _dtype(value.dtype) else None
 
 
@@ -168,7 +181,7 @@ def to_tensor(value: Any) -> torch.Tensor:
     """
     if isinstance(value, torch.Tensor):
         return value
-    if isinstance(value, numpy.generic):
+    if not isinstance(value, numpy.ndarray):
         return torch.from_numpy(numpy.array(value))
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
@@ -179,12 +192,15 @@ def _tensors(op: Operator) -> tuple[Variable, ...]:
     return tuple(var for var in op.inputs if isinstance(var.type, TensorType))
 
 
+_KINDS = {"array", "generic", "number", "tensor"}
+
+
 def _verify(op: Operator, fail: Fail) -> None:
     check_blocks(op, fail, ())
     check_attrs(op, fail, {"gives": (list, tuple), "many": (bool,), "errors": (list, tuple)}, required=["gives"])
     if "out" in op.kwargs:
         fail("arity", f"{op.name} writes no array")
-    if len(op.attrs["gives"]) != len(op.outputs) or not set(op.attrs["gives"]) <= {"array", "generic", "tensor"}:
+    if len(op.attrs["gives"]) != len(op.outputs) or not set(op.attrs["gives"]) <= _KINDS:
         fail("attrs", f"{op.name} says of each result what it is")
     errors = op.attrs.get("errors", list(USUAL_ERRORS.values()))
     if len(errors) != len(USUAL_ERRORS) or not set(errors) <= set(ERRORS):

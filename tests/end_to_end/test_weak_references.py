@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from dy2static import to_static
+from dy2static.errors import Dy2StaticError
 
 
 class Point:
@@ -167,3 +168,71 @@ def test_a_reference_to_what_is_made_inside() -> None:
     for value in (1.0, 2.0):
         result, same = static(torch.tensor([value]))
         assert same is True and result == value * 2 + 1
+
+
+GONE: dict[str, Callable[[Any], Any]] = {}
+
+
+def _gone(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    GONE[function.__name__] = function
+    return function
+
+
+@_gone
+def deleted(x):
+    made = Holder(x)
+    weak = weakref.ref(made)
+    del made
+    return x, weak() is None
+
+
+@_gone
+def bound_anew(x):
+    made = Holder(x)
+    weak = weakref.ref(made)
+    made = 1
+    return x * made, weak() is None
+
+
+@_gone
+def of_a_function(x):
+    return x, _reference(x)() is None
+
+
+def _reference(x):
+    made = Holder(x)
+    return weakref.ref(made)
+
+
+@_gone
+def out_of_a_list(x):
+    items = [Holder(x), Holder(x)]
+    weak = weakref.ref(items[0])
+    items.pop(0)
+    return x, weak() is None
+
+
+@_gone
+def out_of_an_attribute(x):
+    holder = Holder(Holder(x))
+    weak = weakref.ref(holder.a)
+    holder.a = None
+    return x, weak() is None
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_nothing_leads_to_any_more(name: str) -> None:
+    """The tracer keeps what the function made; eager does not."""
+    assert GONE[name](torch.ones(1))[1] is True
+    with pytest.raises(Dy2StaticError, match="no variable leads to") as caught:
+        to_static(GONE[name])(torch.ones(1))
+    assert caught.value.code == "D2S264"
+
+
+def test_what_something_leads_to() -> None:
+    def function(x):
+        items, holder = [Holder(x)], Holder(Holder(x))
+        first, second = weakref.ref(items[0]), weakref.ref(holder.a)
+        return first() is items[0], second().a, [one() is None for one in (first, second)]
+
+    assert to_static(function)(torch.ones(1)) == (True, torch.ones(1), [False, False])

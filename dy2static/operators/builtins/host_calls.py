@@ -246,7 +246,7 @@ def _kind(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -
         if not staged or isinstance(error, TypeError):
             _raise_it(session, name, generator, args, kwargs, error, _place(twin) != before)
         return usual
-    if host_numpy.kind_of(value) is not None:
+    if host_numpy.kind_of(value) not in (None, "number"):
         return None if staged else _Drawn(value)
     return usual if staged and scalars.kind_of(value) is not None else scalars.kind_of(value)
 

@@ -53,7 +53,7 @@ from runtime.tracer.numbers.scalars import refuse
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import identities, same_object
-from runtime.tracer.values.numpy_arrays import NumpyArray
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar, dtype_of
 
 _TYPES: dict[type, type] = {
     StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,
@@ -311,7 +311,8 @@ def _is_scalar(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """``numpy.isscalar``."""
     if len(args) == 1 and held_choice(args) is not None:
         return spread(session, args[0], lambda given: _is_scalar(session, (given,), kwargs))
-    given = [one.python_type() if isinstance(one, Staged) else one for one in (*args, *kwargs.values())]
+    given = [one.python_type() if isinstance(one, Staged) else dtype_of(one).type() if isinstance(one, NumpyScalar)
+             else one for one in (*args, *kwargs.values())]  # fmt: skip
     return theirs(numpy.isscalar, *given[: len(args)], **dict(zip(kwargs, given[len(args):])))
 
 

@@ -55,6 +55,7 @@ from dy2static.operators.shared.staging import (
     held_choice,
     spread,
 )
+from dy2static.operators.shared.waiting import ends_with_calls
 from dy2static.origin import is_generated_file, root_of
 from runtime import torch_internals
 from runtime.tracer.ambient import catching, contents, source_places
@@ -320,6 +321,7 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
     return recursion.called(session, f, args, kwargs, functools.partial(_activate, session, f))
 
 
+@ends_with_calls
 def _activate(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     place = session.location() if session.call.known.escaping else None
     before, session.code.unconverted = session.code.unconverted, []

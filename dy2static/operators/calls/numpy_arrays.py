@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 import re
 import warnings
-from collections import UserList
+from collections import UserList, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -497,12 +497,18 @@ def _as_places(session: Session, key: Any) -> Any:
 def as_key(session: Session, obj: Any, key: Any) -> Any:
     """A key of a tensor or sequence: arrays in it are tensors for torch, scalars are numbers."""
     if isinstance(key, NumpyScalar):
+        if isinstance(obj, _BY_PLACE) and dtype_of(key).kind not in "iu":
+            like = next(kind for kind in _BY_PLACE if isinstance(obj, kind))
+            _theirs(operator.getitem, like(), dtype_of(key).type())  # which Python refuses, in its words
         return number(session, key)
     if isinstance(obj, torch.Tensor):
         if type(key) is tuple and any(map(_holds_array, key)):
             return tuple(as_key(session, obj, one) for one in key)
         return numpy_calls.to_tensor(session, key) if isinstance(key, NumpyArray) else key
     return key
+
+
+_BY_PLACE = (list, tuple, str, bytes, deque)
 
 
 def as_number_only(session: Session, value: Any) -> Any:

@@ -14,6 +14,7 @@ import contextlib
 import dis
 import functools
 import inspect
+import sys
 import textwrap
 import types
 from typing import Any
@@ -23,6 +24,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, python_method, stages
+from dy2static.operators.shared.waiting import Within, waiting
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording import faults
 
@@ -32,6 +34,11 @@ def context(manager: Any) -> Any:
     session = active()
     if session is None:
         return manager
+    if type(manager) is Within:
+        entered = context(manager.manager)
+        if isinstance(entered, _Entered):
+            entered.waits = manager.waits
+        return entered
     if isinstance(manager, Choice) or isinstance(unasked(manager, "gen"), Choice):  # what @contextmanager made
         raise session.error(
             "which context manager is entered is only known while the Program runs",
@@ -48,6 +55,9 @@ def context(manager: Any) -> Any:
 class _Entered:
     """A manager between ``__enter__`` and ``__exit__``."""
 
+    waits: waiting | None = None
+    """Of the generator whose code this is."""
+
     def __init__(self, session: Session, manager: Any) -> None:
         self.session, self.manager = session, manager
         self.catches = may_swallow(manager)
@@ -59,6 +69,8 @@ class _Entered:
         return result
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if kind is GeneratorExit and self.waits is not None and self.waits.is_over(sys._getframe(1)):
+            return False
         if self.catches:
             self.session.exceptions.catching.pop()
         if isinstance(error, Exception) and faults.is_ours(error):

@@ -14,7 +14,7 @@ import math
 import operator
 import types
 import weakref
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from typing import Any
 
 import numpy
@@ -340,11 +340,16 @@ def _is_converted_class(cls: type) -> bool:
 
 
 def _require_living(session: Session, reference: Any) -> None:
-    """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
+    """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one. The
+    tracer keeps it for longer than the program does, so that what nothing leads to any more may be gone in eager."""
+    found = reference()
+    if found is None or unjournaled.is_local(session, found):
+        return
     staged = session.constructs.pictures or any(is_path(op) for op in session.program.block.ops)
-    if staged and not unjournaled.is_local(session, reference()):
+    if staged or not isinstance(found, (OrderedDict, torch.Tensor)) and not unjournaled.is_reached(session, found):
         raise session.error(
-            "whether the object of a weak reference still lives may depend on the path that a run takes",
+            "whether the object of a weak reference still lives may depend on the path that a run takes" if staged else
+            "a weak reference is asked for an object that no variable leads to any more",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
 
 

@@ -35,6 +35,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
+from dy2static.operators.shared.waiting import ends_with_calls
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import catching, contents
 from runtime.tracer.ambient.calls import Findings
@@ -290,6 +291,7 @@ def _large_rolled(session: Session, iterable: Any, done: int, recorded: int, tes
     return _rolled_from(session, iterable, done, test, body, names, rest(options, done))
 
 
+@ends_with_calls
 def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
              names: Names, alone: bool, options: LoopOptions | None = None) -> None:
     """``for`` over a Python iterator, item by item."""

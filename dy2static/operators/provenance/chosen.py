@@ -25,6 +25,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute, held_choice, spread
+from dy2static.operators.shared.waiting import ends_with_calls
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
@@ -102,6 +103,7 @@ def _each(session: Session, values: list[Any], function: Callable[[list[Any]], A
         session, values[1:], lambda others: function([option, *others])))
 
 
+@ends_with_calls
 def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)`` for code that is not converted, and may not take what the tracer hands it.
 

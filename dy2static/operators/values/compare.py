@@ -18,8 +18,10 @@ from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal, kind_of
 from dy2static.operators.values.traced_compare import contains, identical
 from runtime.ops.keyed import Keyed
+from runtime.tracer.recording import numpy_calls
 from runtime.tracer.values import identities
 from runtime.tracer.values.containers import opened
+from runtime.tracer.values.numpy_arrays import NumpyScalar
 from runtime.tracer.values.structure import row_of
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -53,6 +55,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
         a, b = numpy_arrays.beside_numbers(session, a, op, b)
+        if type(a) is complex and isinstance(b, NumpyScalar):  # Python would not tell the scalar which stands first
+            return numpy_calls.record("operator.eq" if op == "==" else "operator.ne", (a, b), {})
         if session.containers.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
             from dy2static.operators.values.equality import equal_rows
 

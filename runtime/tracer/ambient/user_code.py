@@ -30,6 +30,10 @@ class UserCode(SessionPart):
     """Local variables of consumers that run inside the generator being traced: its constructs join them too."""
     loop_options: list[Any] = state(ITEMS, list)
     """Options of loops whose blocks the trace is in, innermost last."""
+    waiting: list[Any] = state(ITEMS, list)
+    """Generators that wait in a ``try`` or ``with`` of their own (``python_state.waiting``)."""
+    misplaced: list[Any] = state(ITEMS, list)
+    """Where such a generator began to wait that was ended at another moment than in eager."""
     memo: Any = state(PARTS)
     """What the converter remembers for this trace."""
 

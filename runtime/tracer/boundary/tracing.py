@@ -35,6 +35,7 @@ from runtime.tracer.memory.inputs import LiveParameter, SharedBase
 from runtime.tracer.memory.outside_graphs import AskedGradient
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.number_arguments import NeedsGradient
+from runtime.tracer.python_state import waiting
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place, ordered_space
@@ -288,6 +289,7 @@ def _trace_once(
                 if not faults.comes_of_code(error):
                     raise
                 faults.require_users(session, error)
+                waiting.require_none(session)
                 if not must_run(session, error):
                     for one in chain(error):
                         session.journal.keep(one)
@@ -296,6 +298,7 @@ def _trace_once(
                 stage_raise(session, error)
                 raised = True
                 ends_in = error if faults.is_torchs(error) else None
+            waiting.require_none(session)
             _require_modes(session, modes)
             session.sizes.collect_of_inputs()
             outputs = Outputs(session)

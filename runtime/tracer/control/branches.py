@@ -28,6 +28,7 @@ from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
+from runtime.tracer.python_state import waiting
 from runtime.tracer.python_state.journal import Frame, Place
 from runtime.tracer.python_state.notes import noted, others, own_references
 from runtime.tracer.recording import faults
@@ -172,6 +173,7 @@ def trace_path(
                 stage_raise(session, error)
                 error.__traceback__ = None  # see _forget_frames
                 ended = True
+        waiting.end_path(session, zip(variables.before, names.get()))
         for state in states:
             state.note()
         if len(session.objects.cached) > len(cached):

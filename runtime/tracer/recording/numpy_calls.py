@@ -134,7 +134,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if isinstance(tensor, torch.Tensor):
                 note_maybe_copy(session.info(tensor).storage, session.info(result).storage,
                                 "NumPy made an array of another's memory", session.location())  # fmt: skip
-        results.append(_wrapped(result, look))
+        results.append(_wrapped(session, result, look))
     if many is None:
         return reads.number(session, results[0].tensor) if name in host_numpy.PREDICATES else results[0]
     made_of: Any = many
@@ -146,7 +146,7 @@ def drawn(session: Session, name: str, args: Any, kwargs: Any, sample: Any) -> A
     look = _look(session, name, sample, [])
     fake = _fake(session, look)
     (var,) = session.emit(name, args, kwargs, [session.type_of(fake)], attrs={"gives": look.kind})
-    return _wrapped(session.fresh(fake, var), look)
+    return _wrapped(session, session.fresh(fake, var), look)
 
 
 def _refusal(session: Session, name: str, why: str) -> Exception:
@@ -154,9 +154,11 @@ def _refusal(session: Session, name: str, why: str) -> Exception:
                          hint=_HINT)  # fmt: skip
 
 
-def _wrapped(result: torch.Tensor, look: _Look) -> Any:
+def _wrapped(session: Session, result: torch.Tensor, look: _Look) -> Any:
     if look.kind == "tensor":
         return result
+    if look.kind == "number":
+        return reads.number(session, result)
     if look.kind == "generic":
         return NumpyScalar(result)
     return NumpyCopy(result) if look.apart else NumpyArray(result)
@@ -355,7 +357,7 @@ def _look_at(session: Session, name: str, value: Any, given: list[Any]) -> _Look
     if kind is None or (kind == "tensor" and (value.requires_grad or value.device.type != "cpu")):
         raise _refusal(session, name, f"gives a {type(value).__name__} that no Program carries")
     array = value.numpy() if kind == "tensor" else numpy.asarray(value)
-    shared = kind != "generic" and any(numpy.may_share_memory(array, one) for one in given)
+    shared = kind not in ("generic", "number") and any(numpy.may_share_memory(array, one) for one in given)
     tensor = host_numpy.to_tensor(value)
     apart = shared and kind == "array" and not host_numpy.shareable(value)
     return _Look(kind, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), shared, apart)

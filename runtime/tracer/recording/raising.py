@@ -21,7 +21,7 @@ from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.numbers.scalars import kind_of
-from runtime.tracer.python_state import ages
+from runtime.tracer.python_state import ages, waiting
 from runtime.tracer.recording import histories
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import choices, holding, structure
@@ -66,6 +66,7 @@ def _holds_made(session: Session, error: BaseException) -> bool:
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     choices.require_converted(error)
+    waiting.require_none_to_unwind(session)
     session.sizes.collect_of_inputs()
     cls = type(error)
     session.exceptions.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls

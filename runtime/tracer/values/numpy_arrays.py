@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy
 import torch
 
+from runtime.ops.host_numpy import OF_UFUNCS
 from runtime.tracer.ambient import state
 
 Record = Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
@@ -32,6 +33,9 @@ class NumpyArray(numpy.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        of_scalars = OF_UFUNCS.get(name)  # Python's operators come here, and not what the user calls by name
+        if of_scalars is not None and not kwargs and not any(map(_is_array, inputs)):
+            name = f"operator.{of_scalars.__name__}"
         return _record[0](name, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -50,14 +54,8 @@ class NumpyArray(numpy.lib.mixins.NDArrayOperatorsMixin):
         """The items, for C code that takes them as they are: unpacking, ``list``, ``zip``."""
         return iter([_record[0]("ndarray.__getitem__", (self, index), {}) for index in range(len(self.tensor))])
 
-    def __round__(self, digits: int | None = None) -> Any:
-        """As of a scalar of NumPy's; arrays have no such method."""
-        if digits is None or not isinstance(self, NumpyScalar):
-            self._refuse()
-        return _record[0]("ndarray.round", (self, digits), {})
-
     __array__ = __float__ = __int__ = __index__ = __complex__ = __bool__ = _refuse
-    __trunc__ = __floor__ = __ceil__ = _refuse
+    __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
     __getitem__ = __setitem__ = __contains__ = __str__ = __repr__ = __format__ = __reduce_ex__ = _refuse
     __copy__ = __deepcopy__ = __hash__ = _refuse
 
@@ -65,11 +63,8 @@ class NumpyArray(numpy.lib.mixins.NDArrayOperatorsMixin):
 class NumpyScalar(NumpyArray):
     """A scalar of NumPy's: what ``a.sum()`` gives."""
 
-    def __pow__(self, other: Any) -> Any:
-        return super().__pow__(other) if _is_array(other) else _record[0]("operator.pow", (self, other), {})
-
-    def __rpow__(self, other: Any) -> Any:
-        return super().__rpow__(other) if _is_array(other) else _record[0]("operator.pow", (other, self), {})
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._refuse() if digits is None else _record[0]("operator.round", (self, digits), {})
 
 
 def _is_array(value: Any) -> bool:

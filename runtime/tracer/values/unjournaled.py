@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer.ambient import contents, shown
-from runtime.tracer.ambient.objects import own_items, own_length
+from runtime.tracer.ambient.objects import attributes, own_items, own_length
 from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import host_memory
-from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.python_state.journal import Place, cell_value, python_kind
 from runtime.tracer.values import containers, structure
 from runtime.tracer.values.referred import Readers
 
@@ -203,6 +204,27 @@ def require_own(session: Session, value: Any) -> None:
 def is_local(session: Session, value: Any) -> bool:
     """Whether a variable of the user's running functions is this very object, on whatever path."""
     return value is not None and any(local is value for local in _roots(session))
+
+
+def is_reached(session: Session, value: Any) -> bool:
+    """Whether such variables lead to this object, or what the trace has met from outside."""
+    outside = [external for external, _ in session.objects.externals.values()]
+    return any(one is value for one in walk([*_roots(session), *outside], _parts, _DEEPEST))
+
+
+_DEEPEST = 9
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return list(value)
+    if isinstance(value, dict):
+        return [*value.values(), *(key for key in value if not isinstance(key, str))]
+    if isinstance(value, types.FunctionType):
+        return list(map(cell_value, value.__closure__ or ()))
+    if isinstance(value, types.MethodType):
+        return (value.__self__, value.__func__)
+    return () if isinstance(value, (torch.Tensor, type, types.ModuleType)) else attributes(value).values()
 
 
 def _roots(session: Session) -> Iterator[Any]:
