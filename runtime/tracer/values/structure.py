@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -523,6 +523,17 @@ def can_be_copied(session: Session, value: Any) -> bool:
     return objects.is_record(value) and id(value) not in session.objects.externals
 
 
+def known_items(s: Structure, inside: bool = False) -> Iterator[Any]:
+    """The objects that are known to be items of lists whose length only the run knows. ``inside``: of such a list."""
+    if isinstance(s, Known) and inside:
+        yield s.value
+    elif isinstance(s, Array):
+        yield from known_items(s.item, True)
+    elif isinstance(s, (Options, Sequence, Fields)):
+        for one in s.options if isinstance(s, Options) else s.items:
+            yield from known_items(one, inside)
+
+
 def types_of(session: Session, s: Structure) -> list[Type]:
     """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
     if isinstance(s, (Known, Made)):
@@ -580,6 +591,7 @@ __all__ = [
     "field_items",
     "has_traced",
     "is_container",
+    "known_items",
     "list_row",
     "is_namedtuple",
     "rebuild_fields",
