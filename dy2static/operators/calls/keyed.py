@@ -129,7 +129,10 @@ def _first_of_two(item: structure.Structure) -> structure.Structure | None:
 
 
 def _is_number(item: structure.Structure | None) -> bool:
-    """Whether the items of a list that grew are numbers or texts, or tuples of such."""
+    """Whether the items of a list that grew are numbers or texts, or tuples of such; some of them may be None."""
+    if isinstance(item, structure.Options):
+        others = [one for one in item.options if not (isinstance(one, structure.Known) and one.value is None)]
+        return bool(others) and all(map(_is_number, others))
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
     return isinstance(item, structure.Number) and item.kind in KINDS
