@@ -25,6 +25,8 @@ class KnownValues(SessionPart):
     special_numbers: dict[int | float, frozenset[Any]] = state(ITEMS, dict)
     """For those: the values that have paths of their own (see ``recording/sampled_shapes``)."""
     divisors: list[tuple[Scope, Variable]] = state(ITEMS, list)
+    fitting: list[tuple[Scope, Variable, str]] = state(ITEMS, list)
+    """Numbers and texts for which an Operator of a name raises no ValueError, while a Block is open."""
     """Numbers that are not 0 in a Block."""
     literals: dict[Variable, torch.Tensor] = state(ITEMS, dict)
     """Variables that hold tensors made from Python data, with what they hold."""
