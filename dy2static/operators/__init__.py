@@ -80,7 +80,7 @@ __all__ = [
     "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
     "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_",
     "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
-    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list",
-    "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "while_stmt",
+    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
+    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "while_stmt",
     "without_keys",
 ]  # fmt: skip
