@@ -81,6 +81,6 @@ __all__ = [
     "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_",
     "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
     "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
-    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "while_stmt",
-    "without_keys",
+    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",
+    "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -108,7 +108,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
     Takes.GROWN: (
-        heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
+        copy.deepcopy, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
         torch.nn.utils.rnn.pad_sequence, math.fsum, math.dist, exact,
         *(getattr(statistics, name) for name in _OF_STATISTICS),
     ),

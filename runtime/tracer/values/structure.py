@@ -110,6 +110,28 @@ class Growing(Poison):
         """
         _read_as_item()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Growing:
+        """What a deep copy of the list holds, where the items are numbers, texts and tuples of them: nobody can change
+        these.
+
+        Raises:
+            TraceError: D2S253.
+        """
+        if not is_of_plain(self.item):
+            self.refuse()
+        return Growing(self.variables, self.item, AliasSet())
+
+
+def is_of_plain(item: Structure) -> bool:
+    """Whether items are numbers and texts, None, and tuples of such."""
+    if isinstance(item, Known):
+        return item.value is None or isinstance(item.value, (int, float, str, bool))
+    if isinstance(item, Options):
+        return all(map(is_of_plain, item.options))
+    if isinstance(item, Sequence):
+        return item.kind is tuple and all(map(is_of_plain, item.items))
+    return isinstance(item, Number)
+
 
 def _read_as_item() -> NoReturn:
     raise state.current().error(
@@ -590,6 +612,7 @@ __all__ = [
     "can_be_copied",
     "field_items",
     "has_traced",
+    "is_of_plain",
     "is_container",
     "known_items",
     "list_row",

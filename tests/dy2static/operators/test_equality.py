@@ -116,8 +116,9 @@ ITEMS = {
     "of tuples": "((v, v), 1)",
 }  # fmt: skip
 OPERATIONS = ("a == b", "a != b", "a < b", "a >= b", "(a, 1) == (b, 1)", "(a, 0) > (b, 1)", "[a] == [b]",
-              "a in [[], b]", "(1, tuple(a)) == (1, tuple(b))", "sorted([(1, a), (1, b)])", "sorted([a, b], reverse=True)", "max(a, b)",
-              "a[:2] == b[:2]", "(a if k else b) < b", "(a if k else [v for v in b]) == b", "min((2, b), (1, a))")
+              "a in [[], b]", "(1, tuple(a)) == (1, tuple(b))", "sorted([(1, a), (1, b)])",
+              "sorted([a, b], reverse=True)", "max(a, b)", "a[:2] == b[:2]", "(a if k else b) < b",
+              "(a if k else [v for v in b]) == b", "min((2, b), (1, a))")
 APART = """def f(x, y):
     a, b, k = [], [], bool(x.sum() > 4)
     for v in x.tolist():
