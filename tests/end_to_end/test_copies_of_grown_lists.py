@@ -22,7 +22,8 @@ USES = (
     "copied(c, copy.copy)", "copied(c, copy.deepcopy)", "copied(c, lambda c: copy.deepcopy(x=c))",
     "copied(c, lambda c: asdict(Record(c))['held'])", "copied(c, lambda c: asdict(Record(Record(c)))['held']['held'])",
     "copied(c, lambda c: astuple(Record(c, 2))[0])", "copied(c, lambda c: replace(Record(c), n=2).held)",
-    "copied(c, lambda c: copy.deepcopy(copy.deepcopy(c)))", "(list(copy.deepcopy(c)) == list(c), copy.deepcopy(c) is c)",
+    "copied(c, lambda c: copy.deepcopy(copy.deepcopy(c)))",
+    "(list(copy.deepcopy(c)) == list(c), copy.deepcopy(c) is c)",
     "copied(c, lambda c: asdict(Record({'a': c, 'b': (c, 1)}))['held']['b'][0])",
 )  # fmt: skip
 TEXT = """def copied(c, how):
