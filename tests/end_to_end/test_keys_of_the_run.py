@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,33 @@ def test_keys_of_other_kinds(maker: str, expression: str, kind: str, length: int
     f = function(tmp_path, maker, expression, "straight", kind)
     spec = [InputSpec([length], torch.int64, "x"), InputSpec([], torch.float32, "w")]
     check(to_static(f, input_spec=spec), f)
+
+
+METHODS = {
+    "set": ("update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
+            "isdisjoint", "difference_update", "intersection_update", "symmetric_difference_update"),
+    "Counter": ("update", "subtract"), "dict": ("update",), "OrderedDict": ("update",),
+}  # fmt: skip
+GROWN = """def f(x):
+    c = {kind}()
+    more = [{item} for i, d in enumerate(x.tolist()) if d > 0]
+    first = c.{name}(more)
+    c.update(more[:1])
+    return first, c.{name}(more[1:]), len(c), c
+"""
+
+
+@pytest.mark.parametrize("item", ["i", "int(d)", "int(d) if d > 2 else None", "f'{d:.0f}'", "(i, int(d))"])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in METHODS.items() for name in names])
+@pytest.mark.sample(8)
+def test_methods_given_lists_that_grew(kind: str, name: str, item: str, tmp_path: Path) -> None:
+    path = tmp_path / "given.py"
+    path.write_text(GROWN.format(kind=kind, name=name, item=f"({item}, d)" if "ict" in kind else item))
+    space: dict[str, Any] = {"Counter": Counter, "OrderedDict": OrderedDict}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    static = to_static(space["f"])
+    for values in ([1.0, -1.0, 2.0], [3.0, 3.0, 3.0], [-1.0, -1.0, 5.0], [-1.0, -1.0, -1.0]):
+        same(plain(static(torch.tensor(values))), plain(space["f"](torch.tensor(values))))
 
 
 def test_nan_is_no_key(tmp_path: Path) -> None:
