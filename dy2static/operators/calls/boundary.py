@@ -76,8 +76,8 @@ COMPARING = tuple(getattr(module, name) for module, names in (
 ) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
 
-_OF_STATISTICS = ("mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "quantiles",
-                  "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
+_OF_STATISTICS = ("mean", "fmean", "harmonic_mean", "geometric_mean", "median", "median_low", "median_high", "mode",
+                  "multimode", "quantiles", "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
 """Functions of ``statistics`` that are written in Python of ours for what only the run knows."""
 
 _IN_PLACE = (

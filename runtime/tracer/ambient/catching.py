@@ -101,6 +101,8 @@ def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseExcept
     """What a scalar Operator may raise for the values it may get."""
     if name == "scalar.exact.fsum":
         return frozenset({ValueError, OverflowError})
+    if name in ("scalar.exact.geometric_mean", "scalar.exact.harmonic_mean"):
+        return frozenset({ValueError})
     operands: list[Any] = []
     for arg in args:
         if not isinstance(arg, Variable):
