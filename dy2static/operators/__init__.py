@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from builtins import AssertionError, slice
 
+from dy2static.operators.builtins.faulty_calls import number_for
 from dy2static.operators.builtins.lookup import holds, lacks, lookup_error, position
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.assert_stmt import assert_stmt
@@ -79,8 +80,8 @@ __all__ = [
     "dict_of", "each", "error_of", "errors", "escapes", "escaping", "finishing", "fits", "for_stmt", "format_value",
     "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
     "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "left", "load", "load_free", "lookup_error",
-    "not_", "note_nonlocal", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional",
-    "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
-    "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables", "waiting",
-    "while_stmt", "within", "without_keys",
+    "not_", "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position",
+    "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice",
+    "star", "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",
+    "waiting", "while_stmt", "within", "without_keys",
 ]  # fmt: skip

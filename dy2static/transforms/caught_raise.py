@@ -30,8 +30,9 @@ What a handler raises itself passes by the handlers around it. An ``assert`` tha
 ``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
 
 Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises; where it names
-ZeroDivisionError, a division; where it names ValueError, ``index`` and ``remove``. An operator asks before it whether
-the item is there, or the divisor is 0, where only the run knows (see ``operators.builtins.lookup``):
+ZeroDivisionError, a division; where it names ValueError, ``index``, ``remove``, ``int``, ``float``, ``chr`` and some
+functions of ``math``. An operator asks before it whether the item is there, or the divisor is 0, where only the run
+knows (see ``operators.builtins.lookup``):
 
 >>> print(rewritten('''
 ... def f(d):
@@ -73,10 +74,21 @@ from dy2static.analysis.scope import FUNCTIONS
 from dy2static.names import Namer
 from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer
-from dy2static.transforms.fault_sites import DIVISIONS, SEARCHES, SIMPLE, Site, first_site, is_fixed, looks_up, named
+from dy2static.transforms.fault_sites import (
+    CALL,
+    DIVISIONS,
+    SEARCHES,
+    SIMPLE,
+    Site,
+    first_site,
+    is_fixed,
+    looks_up,
+    named,
+)
 from dy2static.transforms.leaving import Leaving, filled
 
-_HINTS = (("container", "key"), ("dividend", "divisor"))
+_HINT = ("container", "key")
+_HINTS = {CALL: ("argument", "function")} | dict.fromkeys(DIVISIONS, ("dividend", "divisor"))
 _MOST = 8
 """Raises in one ``try``: each gets a copy of the handlers."""
 
@@ -216,11 +228,14 @@ class _Mark(gast.NodeTransformer):
         found: list[gast.AST] = []
         for position, operand in enumerate(site.operands):
             value = operand.get()
-            if position and not isinstance(value, gast.Constant) and site.kind not in DIVISIONS | SEARCHES:
+            if site.kind == CALL and not position:
+                value = gast.copy_location(replace_expr(
+                    "_d2s.number_for(value, function)", value=value, function=site.operands[1].get()), value)
+            elif position and not isinstance(value, gast.Constant) and site.kind not in {CALL} | DIVISIONS | SEARCHES:
                 index = replace_expr("_d2s.position(container, key)", container=copy.deepcopy(found[0]), key=value)
                 value = gast.copy_location(index, value)
             later = site.calls and position + 1 < len(site.operands)
-            value = self._kept(value, _HINTS[site.kind in DIVISIONS][position], before, node, later)
+            value = self._kept(value, _HINTS.get(site.kind, _HINT)[position], before, node, later)
             if not isinstance(getattr(value, "ctx", None), gast.Store):
                 operand.set(value)
             read = copy.deepcopy(value)

@@ -317,7 +317,7 @@ class _Escaping:
             into.add(*replace("manager = value", manager=manager, value=item.context_expr, origin=node))
             item.context_expr = gast.copy_location(gast.Name(manager, gast.Load(), None, None), item.context_expr)
         if checked:
-            node.body += replace("_d2s.leaving(manager, error)", manager=manager, error=self.error, origin=node)
+            node.body += replace("_d2s.leaving(manager, error, True)", manager=manager, error=self.error, origin=node)
         into.add(node)
         if checked:
             into.check()

@@ -30,6 +30,9 @@ _DIVIDES = {gast.Div: "/", gast.FloorDiv: "//", gast.Mod: "%"}
 DIVISIONS = frozenset(_DIVIDES.values())
 SEARCHES = frozenset({"index", "remove"})
 """Methods that look for an item by its value."""
+CALL = "call"
+"""The kind of a place that calls a function which raises ValueError for some values (``operators.faulty_calls``)."""
+_CONVERTING = frozenset({"int", "float", "chr", "math.sqrt", "math.log", "math.log2", "math.log10", "sqrt", "log"})
 
 SIMPLE = (gast.Assign, gast.AugAssign, gast.Expr, gast.Return, gast.Delete)
 """Statements in which there is such a place."""
@@ -59,11 +62,11 @@ class Operand:
 
 @dataclass(frozen=True)
 class Site:
-    """A place: ``kind`` is how it is asked about (``"get"``, ``"set"``, ``"del"``, a method, an operator)."""
+    """A place: ``kind`` is how it is asked about: ``"get"``, ``"set"``, ``"del"``, ``"call"``, a method or operator."""
 
     kind: str
     operands: tuple[Operand, ...]
-    """The container and the key, if there is one; or dividend and divisor."""
+    """The container and the key, if there is one; dividend and divisor; or the argument and the function."""
     whole: gast.AST | None
     """The expression that gives the value; None where the statement itself does it."""
     earlier: tuple[Operand, ...] = ()
@@ -160,6 +163,10 @@ class _Finder:
 
     def _call(self, node: gast.AST) -> Site | None:
         args = tuple(Operand(node, "args", index) for index in range(len(node.args)))
+        if SEARCH in self._kinds and len(args) == 1 and not node.keywords and _text_of(node.func) in _CONVERTING:
+            inside = self._first_of(*args)
+            return inside if inside is not None or isinstance(node.args[0], gast.Starred) else (
+                Site(CALL, (args[0], Operand(node, "func")), node))
         if not isinstance(node.func, gast.Attribute):
             return self._first_of(*args) if isinstance(node.func, gast.Name) else self.expression(node.func)
         owner = Operand(node.func, "value")
@@ -204,6 +211,13 @@ class _Finder:
         return type(node.op) in _DIVIDES and not known and not _is_text(node)
 
 
+def _text_of(function: gast.AST) -> str:
+    """The dotted name of a function, empty for what has none."""
+    if isinstance(function, gast.Attribute) and isinstance(function.value, gast.Name):
+        return f"{function.value.id}.{function.attr}"
+    return str(function.id) if isinstance(function, gast.Name) else ""
+
+
 def _binds_nothing(function: gast.AST) -> bool:
     """Whether a call is one of the usual ones of Python's and of tensors."""
     if isinstance(function, gast.Attribute):
@@ -219,6 +233,6 @@ def _is_text(node: gast.AST) -> bool:
 
 
 __all__ = [
-    "DIVISION", "DIVISIONS", "LOOKUP", "SEARCH", "SEARCHES", "SIMPLE", "Operand", "Site", "first_site", "is_fixed",
-    "looks_up", "named",
+    "CALL", "DIVISION", "DIVISIONS", "LOOKUP", "SEARCH", "SEARCHES", "SIMPLE", "Operand", "Site", "first_site",
+    "is_fixed", "looks_up", "named",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-_OF_STATISTICS = ("mean", "pstdev", "pvariance", "stdev", "variance")
+_OF_STATISTICS = ("geometric_mean", "harmonic_mean", "mean", "pstdev", "pvariance", "stdev", "variance")
 NAMES = ("fsum", "hypot", *_OF_STATISTICS)
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-import dy2static
-from dy2static import TraceError
 from tests.oracle import check
 
 X = torch.tensor([1.0, 2.0, 3.0])
@@ -203,19 +201,13 @@ def of_a_dataclass(x):
 CHANGED = [
     the_last_one, each_in_a_loop, a_number_of_a_dict, a_new_key, after_it_was_put_in, put_in_before_the_branch,
     through_another_name, of_a_tuple, deeper, by_extend, by_a_slice, deleted, added_in_place, reversed_in_place, popped,
-    of_a_loop, while_it_grows, of_a_dict_of_lists, of_a_dict_with_a_default, of_a_deque,
+    of_a_loop, while_it_grows, of_a_dict_of_lists, of_a_dict_with_a_default, of_a_deque, of_a_dataclass,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", CHANGED, ids=lambda f: f.__name__)
 def test_a_change_is_not_lost(function: Any) -> None:
     check(function, *CALLS)
-
-
-def test_a_list_of_a_dataclass_is_not_changed() -> None:
-    with pytest.raises(TraceError) as error:
-        dy2static.to_static(of_a_dataclass)(*CALLS[0])
-    assert error.value.code == "D2S226" and error.value.location is not None
 
 
 def chunks(x):

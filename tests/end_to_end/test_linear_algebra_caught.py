@@ -13,7 +13,8 @@ from tests.oracle import check
 
 CALLS = ("torch.linalg.cholesky({a})", "torch.linalg.cholesky({a}, upper=True)", "torch.linalg.inv({a})",
          "torch.inverse({a})", "{a}.inverse()", "torch.linalg.solve({a}, b)",
-         "torch.linalg.solve({a}, b.mT, left=False)")  # fmt: skip
+         "torch.linalg.solve({a}, b.mT, left=False)", "torch.linalg.inv(A={a})", "torch.inverse(input={a})",
+         "torch.linalg.cholesky(upper=True, input={a})", "torch.linalg.solve(B=b, A={a})")  # fmt: skip
 RAISED = "(a + 1e-9 * 10 ** (3 * k) * torch.eye(3))"
 HANDLED = ("torch.linalg.LinAlgError", "RuntimeError", "(ValueError, RuntimeError)")
 FORMS = {

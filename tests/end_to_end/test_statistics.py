@@ -15,6 +15,7 @@ from tests.oracle import check, check_saved
 VALUES = (
     (1.0, 2.0, 3.5, 2.0), (-1.0, 5.0, -3.25, 0.1), (3.0, 3.0, 3.0, 3.0), (-1.0, -2.0, -3.0, -4.0),
     (1e30, 1.0, -1e30, 2.0), (math.inf, 1.0, 2.0, 3.0), (4.0, 2.0, 4.0, 2.0),
+    (1.0, 0.25, 3.0, 8.0), (2.0, 0.0, 1.0, 4.0),
 )  # fmt: skip
 CALLS = [(torch.tensor(values),) for values in VALUES]
 KINDS = {
@@ -35,7 +36,7 @@ DATA = {
 FUNCTIONS = {
     **{name: getattr(statistics, name) for name in (
         "mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "quantiles", "variance",
-        "pvariance", "stdev", "pstdev")},
+        "pvariance", "stdev", "pstdev", "harmonic_mean", "geometric_mean")},
     "inclusive": lambda data: statistics.quantiles(data, n=3, method="inclusive"),
     "fsum": math.fsum,
     "dist": lambda data: _distance(list(data)),

@@ -488,7 +488,7 @@ def handed_zerodiv(x):
         return x
 
 
-def cannot_math(x):
+def catches_math(x):
     try:
         return x * math.sqrt(x.sum().item())
     except ValueError:
@@ -751,9 +751,9 @@ LIKE_EAGER = [
     handed_index_tuple,
     handed_index,
     handed_zerodiv,
+    catches_math,
 ]
 REFUSED = [
-    cannot_math,
     cannot_unbound,
     cannot_none,
     cannot_break_in_handler_inner_loop,

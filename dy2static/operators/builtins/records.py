@@ -66,8 +66,6 @@ def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs:
 
     def inner(item: Any) -> Any:
         item = containers.opened(item)
-        if growing.is_growing(item):
-            raise growing.refusal(session, f"{function.__name__}()")
         if isinstance(item, Choice):
             return distribute(session, item, inner)
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
@@ -79,7 +77,7 @@ def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs:
             return make(list(zip(names, parts)) if function is dataclasses.asdict else parts)
         if isinstance(item, tuple) and has_unasked(item, "_fields"):
             return type(item)(*map(inner, item))
-        if isinstance(item, (list, tuple)):
+        if isinstance(item, (list, tuple)) and not growing.is_growing(item):
             return type(item)(map(inner, item))
         if isinstance(item, dict):
             pairs = [(inner(key), inner(one)) for key, one in item.items()]

@@ -103,7 +103,7 @@ def _exact(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 HANDLERS: list[tuple[Any, Any]] = [
     *(_handler(getattr(statistics, name)) for name in (
-        *_BY_KIND, *_OF_ANY, "fmean", "stdev", "pstdev")),
+        *_BY_KIND, *_OF_ANY, "fmean", "stdev", "pstdev", "harmonic_mean", "geometric_mean")),
     *(_handler(getattr(math, name)) for name in ("fsum", "dist", "sumprod") if hasattr(math, name)),
     (exact, _exact),
 ]  # fmt: skip

@@ -29,6 +29,22 @@ def fmean(data: Any) -> float:
     return exact(items, "fsum") / len(items)
 
 
+def harmonic_mean(data: Any) -> Any:
+    items = list(data)
+    if len(items) < 1:
+        raise statistics.StatisticsError("harmonic_mean requires at least one data point")
+    for item in items:
+        if item < 0:
+            raise statistics.StatisticsError("harmonic mean does not support negative values")
+        if item == 0 and len(items) > 1:
+            return 0
+    return items[0] if len(items) == 1 else exact(items, "harmonic_mean")
+
+
+def geometric_mean(data: Any) -> float:
+    return exact(list(data), "geometric_mean")
+
+
 _OF_ONE = sys.version_info >= (3, 13)
 """Whether one item has quantiles."""
 

@@ -76,8 +76,8 @@ COMPARING = tuple(getattr(module, name) for module, names in (
 ) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
 
-_OF_STATISTICS = ("mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "quantiles",
-                  "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
+_OF_STATISTICS = ("mean", "fmean", "harmonic_mean", "geometric_mean", "median", "median_low", "median_high", "mode",
+                  "multimode", "quantiles", "variance", "pvariance", "stdev", "pstdev")  # fmt: skip
 """Functions of ``statistics`` that are written in Python of ours for what only the run knows."""
 
 _IN_PLACE = (
@@ -108,7 +108,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
     Takes.GROWN: (
-        heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
+        copy.deepcopy, heapq.nsmallest, heapq.nlargest, operator.length_hint, torch.split, torch.Tensor.split,
         torch.nn.utils.rnn.pad_sequence, math.fsum, math.dist, exact,
         *(getattr(statistics, name) for name in _OF_STATISTICS),
     ),

@@ -23,6 +23,7 @@ from dy2static.operators.calls import (
     function_transforms,
     growing,
     indices,
+    keyed,
     module_calls,
     named_tuples_in_python,
     numpy_arrays,
@@ -146,6 +147,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 raise
     if f in policy.AS_IT_IS:
         home = "the standard library"
+        if args and isinstance(args[0], MAPPINGS):
+            keyed.note_method(session, args[0], f.__name__, args[1:])
         try:
             boundary.require(session, f, args, kwargs)
         except Dy2StaticError as error:

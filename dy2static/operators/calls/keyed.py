@@ -14,7 +14,7 @@ from typing import Any
 from dy2static.operators.calls import growing, keyed_in_python
 from dy2static.operators.calls.call import traced
 from dy2static.operators.provenance.keyed_keys import KINDS, are_many, become, begin_again, is_key, is_of_run, refuse
-from dy2static.operators.shared.staging import Session
+from dy2static.operators.shared.staging import Choice, Session, distribute
 from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
 from runtime.tracer.values import structure
 
@@ -129,7 +129,10 @@ def _first_of_two(item: structure.Structure) -> structure.Structure | None:
 
 
 def _is_number(item: structure.Structure | None) -> bool:
-    """Whether the items of a list that grew are numbers or texts, or tuples of such."""
+    """Whether the items of a list that grew are numbers or texts, or tuples of such; some of them may be None."""
+    if isinstance(item, structure.Options):
+        others = [one for one in item.options if not (isinstance(one, structure.Known) and one.value is None)]
+        return bool(others) and all(map(_is_number, others))
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
     return isinstance(item, structure.Number) and item.kind in KINDS
@@ -139,10 +142,18 @@ def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     """The arguments of a builtin that goes over them: the keys in place of such dicts and sets."""
     if id(f) not in _TAKING:
         return args
-    return tuple(_listed(session, f, one, kwargs) if isinstance(one, Keyed) else one for one in args)
+    return tuple(_listed(session, f, one, kwargs) if _is_keyed(one) else one for one in args)
 
 
-def _listed(session: Session, f: Any, value: Keyed, kwargs: dict[str, Any]) -> Any:
+def _is_keyed(value: Any) -> bool:
+    """Whether it is such a dict or set, or one of several values among which is one."""
+    return isinstance(value, Keyed) or isinstance(value, Choice) and any(map(_is_keyed, value.options))
+
+
+def _listed(session: Session, f: Any, value: Any, kwargs: dict[str, Any]) -> Any:
+    if not isinstance(value, Keyed):
+        return distribute(session, value, lambda option: _listed(session, f, option, kwargs)) if (
+            isinstance(value, Choice)) else value
     if isinstance(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs:
         return traced(session, list, (value._keys,), {})
     if isinstance(value, KeyedSet):

@@ -32,6 +32,9 @@ def in_python(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str,
         return None
     owner = unasked(f, "__self__")
     given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
+    first = _FIRST.get(unasked(f, "__name__", ""))
+    if not given and first in kwargs:
+        given, kwargs = (kwargs[first],), {name: value for name, value in kwargs.items() if name != first}
     if not given or not isinstance(given[0], torch.Tensor):
         return None
     return rule(session, given, kwargs)
@@ -106,5 +109,8 @@ _RULES: dict[str, Callable[[Session, tuple[Any, ...], dict[str, Any]], InPython 
     "inverse": _checked(tensors_in_python.inverse, names=("input",)),
     "linalg_solve": _checked(tensors_in_python.solved, names=("A", "B"), keywords=frozenset({"left"})),
 }  # fmt: skip
+
+_FIRST = {"linalg_cholesky": "input", "cholesky": "input", "linalg_inv": "A", "inverse": "input", "linalg_solve": "A"}
+"""What functions of linear algebra call their first argument."""
 
 __all__ = ["in_python"]

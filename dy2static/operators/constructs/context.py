@@ -17,14 +17,16 @@ import inspect
 import sys
 import textwrap
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.staging import Choice, Session, Staged, active, python_method, stages
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method, stages
 from dy2static.operators.shared.waiting import Within, waiting
+from runtime.tracer.ambient.poison import Poison
+from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording import faults
 
@@ -61,15 +63,23 @@ class _Entered:
     def __init__(self, session: Session, manager: Any) -> None:
         self.session, self.manager = session, manager
         self.catches = may_swallow(manager)
+        self.escaping: Any = None
+        """The exception that has left the block as a value, on some paths or on all."""
 
     def __enter__(self) -> Any:
         result = _method(self.manager, "__enter__")()
+        self.session.exceptions.entered.append(self)
         if self.catches:
             self.session.exceptions.catching.append(lambda: BaseException)
         return result
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if kind is GeneratorExit and self.waits is not None and self.waits.is_over(sys._getframe(1)):
+            return False
+        if self in self.session.exceptions.entered:
+            self.session.exceptions.entered.remove(self)
+        if kind is None and self.escaping is not None:
+            self._tell(self.escaping)
             return False
         if self.catches:
             self.session.exceptions.catching.pop()
@@ -90,6 +100,30 @@ class _Entered:
                     "whether a context manager swallows an exception is only known while the Program runs",
                     hint="Use try and except.", code="D2S229")
         return bool(result) if kind is not None else False
+
+    def _tell(self, error: Any) -> Any:
+        """Leave the block with an exception that is a value, or with none, on each path as it is there."""
+        if isinstance(error, Choice):
+            return distribute(self.session, error, self._tell)
+        leave = _method(self.manager, "__exit__")
+        return leave(None, None, None) if error is None else leave(type(error), error, _Trace())
+
+
+class _Trace(Poison):
+    """The traceback of an exception that is a value, which has none."""
+
+    __slots__ = ()
+    text = "<traceback>"
+
+    def refuse(self, *args: Any) -> NoReturn:
+        """What an operation on it raises.
+
+        Raises:
+            TraceError: D2S229.
+        """
+        raise current().error(
+            "the traceback is asked for of an exception that is only known while the Program runs", code="D2S229",
+            hint="Put the with statement around the try statement.")
 
 
 def _leave_with(manager: Any, error: BaseException) -> None:

@@ -193,6 +193,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if asked_methods.is_needed(session) and (name in _OF_ITEMS and isinstance(owner, (set, frozenset))
                                              or name == "fromkeys"):  # fmt: skip
         args = tuple(list(arg) if contents.is_iterator(arg) else arg for arg in args)
+    keyed.note_method(session, owner, name, given)
     boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and (tensor_keys.holds_tensors(args[:2]) or identities.any_in(args[:2])):
         first = 1 if unbound else 0  # set.add(items, x)
@@ -206,7 +207,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
         for arg in args:
             identities.require_known_in_both(session, owner, arg)
-    keyed.note_method(session, owner, name, given)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None

@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import chosen_texts
-from dy2static.operators.shared.staging import Choice, Session, Staged, active
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from runtime.errors import Dy2StaticError
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
@@ -47,14 +49,14 @@ def begin_again(session: Session, owner: Any) -> None:
 
 
 def is_key(key: Any) -> bool:
-    """Whether it is a number, text, or a tuple of such: their equality is that of keys, but for NaN."""
+    """Whether it is a number, text, None, or a tuple of such: their equality is that of keys, but for NaN."""
     if type(key) is tuple:
         return bool(key) and all(map(is_key, key))
     if isinstance(key, Staged):
         return key.kind in KINDS
     if isinstance(key, Choice):
-        return chosen_texts.is_chosen(key)
-    return type(key) in (int, str, bool, float) and key == key
+        return all(map(is_key, key.options))
+    return key is None or type(key) in (int, str, bool, float) and key == key
 
 
 KINDS = ("int", "str", "bool", "float")
@@ -63,6 +65,8 @@ KINDS = ("int", "str", "bool", "float")
 
 def is_of_run(key: Any) -> bool:
     """Whether such a key is only known while the Program runs."""
+    if isinstance(key, Choice):
+        return is_key(key) and any(map(is_of_run, key.options))
     return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
 
 
@@ -105,6 +109,8 @@ def require_key(owner: Keyed, key: Any) -> None:
         for part in key if type(key) is tuple else (key,):
             if type(part) is tuple:
                 require_key(owner, part)
+            elif isinstance(part, Choice):
+                distribute(session, part, functools.partial(require_key, owner))
             elif isinstance(part, Staged) and part.kind == "float":
                 session.emit("assert", [session.operand(session.scalar("eq", part, part))], attrs={
                     "exception": "ValueError",
@@ -113,8 +119,8 @@ def require_key(owner: Keyed, key: Any) -> None:
         return
     raise session.error(
         f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
-        "number nor text", code="D2S265",
-        hint="Keep such keys in another dict, or use numbers, texts, and tuples of them, as keys.")
+        "number nor text nor None", code="D2S265",
+        hint="Keep such keys in another dict, or use numbers, texts, None, and tuples of them, as keys.")
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
@@ -138,8 +144,9 @@ def refuse(owner: Keyed, what: str) -> NoReturn:
 
 def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
     """Errors raised: TraceError, D2S265, where which of two equal keys remains shows in its class (1, 1.0, True)."""
-    kinds = {_kind(key) for some in keys for key in ((_items(some),) if _items(some) is not None else some)}
-    if active() is not None and len(kinds - {"str"}) > 1:
+    kinds = {kind for some in keys for key in ((_items(some),) if _items(some) is not None else some)
+             for kind in _kinds(key)}
+    if active() is not None and any(itertools.starmap(_may_be_equal, itertools.combinations(kinds, 2))):
         refuse(owner, "which of equal keys of several kinds is left")
 
 
@@ -149,14 +156,23 @@ def _items(keys: Any) -> structure.Structure | None:
     return None if grown is None else grown.item
 
 
-def _kind(key: Any) -> Any:
+def _kinds(key: Any) -> set[Any]:
+    """Of what kinds a key may be."""
     if isinstance(key, structure.Known):
         key = key.value
+    if isinstance(key, (structure.Options, Choice)):
+        return {kind for option in key.options for kind in _kinds(option)}
     if isinstance(key, structure.Sequence) or type(key) is tuple:
-        return tuple(map(_kind, key.items if isinstance(key, structure.Sequence) else key))
-    if isinstance(key, structure.Options):
-        return tuple(map(_kind, key.options))
-    return key.kind if isinstance(key, (Staged, structure.Number)) else type(key).__name__
+        parts = key.items if isinstance(key, structure.Sequence) else key
+        return set(itertools.product(*map(_kinds, parts)))
+    return {key.kind if isinstance(key, (Staged, structure.Number)) else type(key).__name__}
+
+
+def _may_be_equal(kind: Any, other: Any) -> bool:
+    """Whether keys of two kinds that are not the same may be equal."""
+    if isinstance(kind, tuple) and isinstance(other, tuple):
+        return len(kind) == len(other) and all(a == b or _may_be_equal(a, b) for a, b in zip(kind, other))
+    return {kind, other} <= {"int", "float", "bool"}
 
 
 def members(other: Any) -> Any:

@@ -76,6 +76,10 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _PLAIN[op](_LIKE[type(a)], type(b)())  # which Python refuses, in these words
     if type(a) in _CONTAINERS and type(b) in _LIKE:
         return _PLAIN[op](type(a)(), _LIKE[type(b)])
+    if op in _ORDER and (_may_be_sequence(a) or _may_be_sequence(b)):
+        chosen: Any = a if isinstance(a, Choice) else b
+        return distribute(session, chosen, lambda option: binary(
+            option if a is chosen else a, op, option if b is chosen else b))
     if op in ("+", "*") and session.call.known.by_reference:
         if isinstance(a, Choice) and _may_be_row(a):
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
@@ -109,6 +113,11 @@ def binary(a: Any, op: str, b: Any) -> Any:
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
         return array.concat(session, a, b)
     return _noted(session, _PLAIN[op](a, b))
+
+
+def _may_be_sequence(value: Any) -> bool:
+    """Whether a path chose which of several values it is, and one of them is a list or tuple."""
+    return isinstance(value, Choice) and any(isinstance(one, _SEQUENCES) for one in value.options)
 
 
 def _noted(session: Session, result: Any) -> Any:

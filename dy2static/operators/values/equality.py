@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.if_expr import if_expr
@@ -22,6 +23,7 @@ from dy2static.operators.constructs.user_methods import NOT_USERS, operated, say
 from dy2static.operators.provenance.identity import identical_tensors
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.shared.stored import stored_items
+from dy2static.operators.values import sequences_in_python
 from dy2static.operators.values.attribute import attr
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
@@ -72,7 +74,7 @@ def equal(session: Session, a: Any, b: Any) -> Any:
     """``a == b`` for two of one kind (see ``kind_of``), a plain or staged bool.
 
     Raises:
-        TraceError: D2S253 for lists that grew whose items are tensors, or that both grew.
+        TraceError: D2S253 for lists that grew whose items are tensors.
     """
     if growing.is_growing(a) or growing.is_growing(b):
         return _grown(session, a, b)
@@ -114,6 +116,11 @@ def any_equal(session: Session, container: Any, value: Any) -> Any:
             if rest and not all(map(_is_quiet, (*rest, value))):  # Python asks no more once one is equal
                 return if_expr(found, lambda: True, functools.partial(any_equal, session, rest, value))
     return found
+
+
+def may_be_sequence(value: Any) -> bool:
+    """Whether a path chose which of several values it is, and one of them is a list, tuple or dict."""
+    return isinstance(value, Choice) and any(kind_of(one) is not None for one in value.options)
 
 
 def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
@@ -172,6 +179,10 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
         return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return equal_tensors(session, one, other)
+    if may_be_sequence(one):
+        return distribute(session, one, lambda option: _same(session, option, option if other is one else other))
+    if may_be_sequence(other):
+        return distribute(session, other, lambda option: _same(session, one, option))
     if kind_of(one) is not None and kind_of(one) is kind_of(other):
         return equal(session, one, other)
     if session.containers.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
@@ -192,8 +203,10 @@ def _grown(session: Session, a: Any, b: Any) -> Any:
     if a is b:
         return True
     grown, other = (a, b) if growing.is_growing(a) else (b, a)
-    if growing.is_growing(other) or _has_tensors(array.content(grown).item):
+    if _has_tensors(array.content(grown).item) or growing.is_growing(other) and _has_tensors(array.content(other).item):
         raise growing.refusal(session, "'=='")
+    if growing.is_growing(other):
+        return traced(session, sequences_in_python.are_equal, (a, b), {})
 
     def items() -> Any:
         return _all(session, [(array.get(session, grown, index), item) for index, item in enumerate(other)])

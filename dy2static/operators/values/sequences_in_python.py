@@ -113,6 +113,16 @@ def contained(items: Any, value: Any) -> bool:
     return False
 
 
+def are_equal(first: Any, second: Any) -> bool:
+    """``first == second`` of two lists or tuples of one kind, whose lengths only the run knows."""
+    if len(first) != len(second):
+        return False
+    for place in range(len(first)):
+        if second[place] not in (first[place],):
+            return False
+    return True
+
+
 def ordered(first: Any, second: Any, compare: Callable[[Any, Any], Any]) -> Any:
     """What ``compare`` says of the first two items that differ, or else of the lengths."""
     for place in range(min(len(first), len(second))):
@@ -139,6 +149,6 @@ def member_of(name: str, members: list[tuple[Any, Any]], value: Any) -> Any:
 
 
 __all__ = [
-    "contained", "delete", "insert", "member_of", "ordered", "part", "pop", "repeat", "repeat_deque", "repeated",
-    "repeated_deque", "repeated_tuple", "set_part",
+    "are_equal", "contained", "delete", "insert", "member_of", "ordered", "part", "pop", "repeat", "repeat_deque",
+    "repeated", "repeated_deque", "repeated_tuple", "set_part",
 ]  # fmt: skip

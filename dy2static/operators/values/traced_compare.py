@@ -131,6 +131,8 @@ def _compares(value: Any, container: Any) -> bool:
 
 
 def _holds_grown(value: Any, container: Any) -> bool:
+    if equality.may_be_sequence(value) or any(map(equality.may_be_sequence, container)):
+        return True
     return equality.kind_of(value) is not None and (equality.is_open(value) or any(map(equality.is_open, container)))
 
 

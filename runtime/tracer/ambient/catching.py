@@ -35,6 +35,8 @@ class Exceptions(SessionPart):
 
     catching: list[Callable[[], Any]] = state(ITEMS, list)
     """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+    entered: list[Any] = state(ITEMS, list)
+    """The users' context managers that ``with`` statements around this point have entered, innermost last."""
     escape: Any = state(VALUE)
     """The result of a call that an exception left on some paths, until its caller has looked at it."""
     escape_place: Location | None = state(VALUE)
@@ -99,6 +101,8 @@ def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseExcept
     """What a scalar Operator may raise for the values it may get."""
     if name == "scalar.exact.fsum":
         return frozenset({ValueError, OverflowError})
+    if name in ("scalar.exact.geometric_mean", "scalar.exact.harmonic_mean"):
+        return frozenset({ValueError})
     operands: list[Any] = []
     for arg in args:
         if not isinstance(arg, Variable):
@@ -149,11 +153,11 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
     else:
         error = _RAISES.get(name)
         divided = error is ZeroDivisionError and _is_divisor(session, args[1])
-        error = None if divided else error
+        error = None if divided or error is ValueError and _fits(session, name, args[0]) else error
     if isinstance(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
     for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
-        if kind is ZeroDivisionError and divided:
+        if kind is ZeroDivisionError and divided or kind is ValueError and _fits(session, name, args[0]):
             continue
         _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
 
@@ -163,6 +167,11 @@ def _is_divisor(session: Session, number: Operand) -> bool:
     if not isinstance(number, Variable):
         return bool(number != 0)
     return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
+
+
+def _fits(session: Session, name: str, value: Operand) -> bool:
+    """Whether it is known here that an Operator raises no ValueError for a value."""
+    return any(one is value and of == name and session.is_open(scope) for scope, one, of in session.values.fitting)
 
 
 def is_handled(session: Session, error: type[BaseException]) -> bool:

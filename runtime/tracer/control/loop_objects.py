@@ -176,7 +176,7 @@ class LoopObjects:
                 self._refuse("are each known to several variables on some paths only")
         value = self._of_alternatives(cell.positions, tops) if apart else self._at(next(iter(cell.positions)), tops)
         mine = {id(known.value) for known in members}
-        return self._chosen(value, lambda one: id(one) in mine)
+        return self._chosen(cell, value, lambda one: id(one) in mine)
 
     def _in_alternatives(self, positions: Iterable[Any]) -> bool:
         """Whether all places are parts of one container with one of several contents, and not all of the same: in any
@@ -238,8 +238,8 @@ class LoopObjects:
             return (containers.content(value), *attributes.values()) if attributes else containers.content(value)
         return tuple(objects.contents(value).values())
 
-    def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> Any:
-        """What the wanted object that ``value`` is holds, joined of all that it may be."""
+    def _chosen(self, cell: Cell, value: Any, wanted: Callable[[Any], bool]) -> Any:
+        """What the wanted object of a cell that ``value`` is holds, joined of all that it may be."""
         def holds(one: Any) -> bool:
             return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
 
@@ -248,18 +248,19 @@ class LoopObjects:
         kept = [index for index, option in enumerate(value.options) if holds(option)]
         options = [value.options[index] for index in kept]
         if len(options) == 1:
-            return self._chosen(options[0], wanted)
+            return self._chosen(cell, options[0], wanted)
         selector: Any = value.selector
         if len(kept) < len(value.options):  # where it is none of them, nothing reads the cell
             selector = 0
             for number, index in enumerate(kept[1:], 1):
                 selector = self._session.scalar("select", value.selector == index, number, selector)
         assert isinstance(selector, StagedInt)
-        runs = [lambda option=option: self._chosen(option, wanted) for option in options]
+        runs = [lambda option=option: self._chosen(cell, option, wanted) for option in options]
         held = staging.switch(self._session, selector, runs)
-        if not isinstance(held, tuple):
-            return containers.as_content(held)
-        return tuple(containers.as_content(part) if n == 0 else part for n, part in enumerate(held))
+        if not cell.is_container:
+            return held
+        content, attributes = cell.parts(held)
+        return (containers.as_content(content), *attributes) if cell.names else containers.as_content(content)
 
     def _refuse(self, what: str) -> NoReturn:
         values = [known.value for known in self._known.values()]

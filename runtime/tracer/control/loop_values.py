@@ -277,6 +277,7 @@ class LoopValues:
                 continue
             mixing = context.mixing(widen_lengths or (slot.place is not None and slot.place.kind == "content"))
             leaving = unification.structure_of(session, out, mixing)
+            self._hold_new_items(leaving)
             if isinstance(carried, structure.Known):
                 if not structure.same_known(out, carried.value):
                     first = carried if slot.cell is not None and slot.init is None else start
@@ -288,6 +289,18 @@ class LoopValues:
             self.next_slots.append(Slot(slot.label, slot.init, carried, slot.place, slot.cell))
             if carried is not slot.carried:
                 self.changed.append(self.next_slots[-1])
+
+    def _hold_new_items(self, leaving: structure.Structure) -> None:
+        """A path of the iteration has put objects that it made into a list that grows, where they are known as those
+        objects: in the next iteration they are others.
+
+        Raises:
+            Restart: Such a list holds them by reference.
+        """
+        made = {type(one) for one in structure.known_items(leaving)
+                if id(one) in self.session.objects.created and id(one) not in self.objects}
+        if made:
+            self.session.hold_by_reference(*made)
 
     def _new_places(
         self, path: Path, befores: dict[Place, Any], repeated: set[Place], context: structure.JoinContext,
@@ -311,6 +324,7 @@ class LoopValues:
                 continue
             mixing = context.mixing(widen_lengths or place.kind == "content")
             first, last = (unification.structure_of(session, value, mixing) for value in (before, out))
+            self._hold_new_items(last)
             self.next_slots.append(Slot(place.name, before, unification.unify(session, first, last, mixing), place))
             found.append(Held(before, before, out))
         return unknown

@@ -113,8 +113,8 @@ def _binary(name: str, a: Any, b: Any) -> Any:
         refuse(a if isinstance(a, Staged) else b, f"used together with a {type(other).__name__}")
     elif not _is_number(other):
         return NotImplemented
-    if name in ("eq", "ne") and other is None:
-        return name == "ne"
+    if name in _COMPARISONS and other is None:
+        return name == "ne" if name in ("eq", "ne") else NotImplemented
     return state.current().scalar(name, a, b)
 
 

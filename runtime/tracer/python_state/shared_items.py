@@ -49,6 +49,18 @@ def hold(session: Session, value: Any) -> None:
     session.containers.held_in_lists[id(value)] = session.location()
 
 
+def hold_holders(session: Session, value: Any) -> None:
+    """A list that grows would hold a list, dict or object by reference, which has no place there yet: where it is in a
+    record of which such a list holds a copy, the record is held by reference, too.
+
+    Raises:
+        Restart: So that it is.
+    """
+    holders = {type(one) for one in session.objects.created.values()
+               if objects.is_record(one) and any(part is value for part in objects.contents(one).values())}
+    session.hold_by_reference(*holders)
+
+
 def note_same(session: Session, values: Iterable[Any], made: Any) -> None:
     """``made`` stands for any of some containers from now on."""
     if any(id(value) in session.containers.held_in_lists for value in values):

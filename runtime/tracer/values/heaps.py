@@ -29,7 +29,7 @@ from runtime.ir import ArrayType, Operand, Variable
 from runtime.tracer.ambient import objects
 from runtime.tracer.numbers import staging
 from runtime.tracer.numbers.scalars import Staged
-from runtime.tracer.python_state import held
+from runtime.tracer.python_state import held, shared_items
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import array, columns, containers, flattening, structure, tables, unification
 from runtime.tracer.values.alias_sets import AliasSet
@@ -124,6 +124,7 @@ class Heap:
         """
         row = list_row(value)
         if row is None or row.heap is not self:
+            shared_items.hold_holders(session, value)
             raise session.error(
                 "a list is in a list whose length is only known while the Program runs, lists inside of which are "
                 "changed, and is the caller's own or comes there in a way that has no place in it",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -109,6 +109,28 @@ class Growing(Poison):
             TraceError: D2S253.
         """
         _read_as_item()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Growing:
+        """What a deep copy of the list holds, where the items are numbers, texts and tuples of them: nobody can change
+        these.
+
+        Raises:
+            TraceError: D2S253.
+        """
+        if not is_of_plain(self.item):
+            self.refuse()
+        return Growing(self.variables, self.item, AliasSet())
+
+
+def is_of_plain(item: Structure) -> bool:
+    """Whether items are numbers and texts, None, and tuples of such."""
+    if isinstance(item, Known):
+        return item.value is None or isinstance(item.value, (int, float, str, bool))
+    if isinstance(item, Options):
+        return all(map(is_of_plain, item.options))
+    if isinstance(item, Sequence):
+        return item.kind is tuple and all(map(is_of_plain, item.items))
+    return isinstance(item, Number)
 
 
 def _read_as_item() -> NoReturn:
@@ -523,6 +545,17 @@ def can_be_copied(session: Session, value: Any) -> bool:
     return objects.is_record(value) and id(value) not in session.objects.externals
 
 
+def known_items(s: Structure, inside: bool = False) -> Iterator[Any]:
+    """The objects that are known to be items of lists whose length only the run knows. ``inside``: of such a list."""
+    if isinstance(s, Known) and inside:
+        yield s.value
+    elif isinstance(s, Array):
+        yield from known_items(s.item, True)
+    elif isinstance(s, (Options, Sequence, Fields)):
+        for one in s.options if isinstance(s, Options) else s.items:
+            yield from known_items(one, inside)
+
+
 def types_of(session: Session, s: Structure) -> list[Type]:
     """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
     if isinstance(s, (Known, Made)):
@@ -579,7 +612,9 @@ __all__ = [
     "can_be_copied",
     "field_items",
     "has_traced",
+    "is_of_plain",
     "is_container",
+    "known_items",
     "list_row",
     "is_namedtuple",
     "rebuild_fields",

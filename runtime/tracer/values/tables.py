@@ -27,7 +27,7 @@ from runtime.ir import Operand
 from runtime.tracer.ambient import objects, shown
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.numbers import staging
-from runtime.tracer.python_state import held
+from runtime.tracer.python_state import held, shared_items
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import Held, RowField, RowKey, held_in, keys_change
 from runtime.tracer.python_state.journal import Place
@@ -112,6 +112,7 @@ class Table:
         """
         row = structure.row_of(value)
         if row is None or row.heap is not self:
+            shared_items.hold_holders(session, value)
             raise session.error(
                 f"a {self.cls.__name__} is in a list whose length is only known while the Program runs, items of which "
                 "are changed, and is the caller's own or comes there in a way that has no place in it",

@@ -41,6 +41,7 @@ from runtime.tracer.values.structure import (
     growing,
     has_traced,
     is_container,
+    known_items,
     row_of,
     same_keys,
     same_known,
@@ -307,6 +308,7 @@ def as_items(item: Structure) -> Structure:
             hint="Append what it holds (its tensors and numbers), or give the list its final length before the loop.",
             code="D2S251",
         )
+    state.current().hold_by_reference(*_with_containers(item))
     carried = _as_item(item)
     return carried if width(carried) else Options((carried,))
 
@@ -319,6 +321,13 @@ def _made_in(item: Structure) -> Iterator[type]:
         yield from _made_in(inner)
     for inner in item.items if isinstance(item, (Sequence, Fields)) else ():
         yield from _made_in(inner)
+
+
+def _with_containers(item: Structure) -> set[type]:
+    """The classes of objects that are known to be items, and hold containers: what these hold is a path's own."""
+    created = state.current().objects.created
+    return {type(one) for one in known_items(Array(item, AliasSet())) if id(one) in created and row_of(one) is None
+            and any(map(is_container, objects.contents(one).values()))}  # fmt: skip
 
 
 def _as_item(item: Structure) -> Structure:

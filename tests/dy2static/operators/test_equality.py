@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -77,17 +78,18 @@ def order(x):
     return found < [2, 2], found >= [2, 2, 2], [3] <= found, found > []
 
 
-@pytest.mark.parametrize("function", [
-    with_a_plain_list, inside_others, among_others, of_tuples, items_that_differ, tensors, appended_on_one_path, order,
-])  # fmt: skip
-def test_as_eager(function):
-    check(function, *CALLS)
-
-
 def both_grew(x):
     one, x = grown(x - 1)
     other, x = grown(x - 1)
     return one == other
+
+
+@pytest.mark.parametrize("function", [
+    with_a_plain_list, inside_others, among_others, of_tuples, items_that_differ, tensors, appended_on_one_path, order,
+    both_grew,
+])  # fmt: skip
+def test_as_eager(function):
+    check(function, *CALLS)
 
 
 def grown_tensors(x):
@@ -102,11 +104,43 @@ def index(x):
 
 
 @pytest.mark.parametrize("function,code", [
-    (both_grew, "D2S253"), (grown_tensors, "D2S253"), (index, "D2S260"),
+    (grown_tensors, "D2S253"), (index, "D2S260"),
 ])  # fmt: skip
 def test_what_is_refused(function, code):
     with pytest.raises(TraceError, match=rf"{code}[\s\S]*test_equality.py.*{function.__name__}"):
         to_static(function)(CALLS[0][0])
+
+
+ITEMS = {
+    "numbers": "v", "pairs": "(v, 1.5)", "or None": "v if v > 1 else None", "texts": "f'{v}'",
+    "of tuples": "((v, v), 1)",
+}  # fmt: skip
+OPERATIONS = ("a == b", "a != b", "a < b", "a >= b", "(a, 1) == (b, 1)", "(a, 0) > (b, 1)", "[a] == [b]",
+              "a in [[], b]", "(1, tuple(a)) == (1, tuple(b))", "sorted([(1, a), (1, b)])",
+              "sorted([a, b], reverse=True)", "max(a, b)", "a[:2] == b[:2]", "(a if k else b) < b",
+              "(a if k else [v for v in b]) == b", "min((2, b), (1, a))")
+APART = """def f(x, y):
+    a, b, k = [], [], bool(x.sum() > 4)
+    for v in x.tolist():
+        if v >= 0:
+            a.append({item})
+    for v in y.tolist():
+        if v >= 0:
+            b.append({item})
+    return {operation}, len(a)
+"""
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize(("items", "operation"), list(itertools.product(ITEMS, OPERATIONS)))
+def test_two_that_grew(items: str, operation: str, tmp_path: Path) -> None:
+    """Also the TypeError of None and a number."""
+    path = tmp_path / "apart.py"
+    path.write_text(APART.format(item=ITEMS[items], operation=operation))
+    names: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    rows = [[1, 2, 3], [1, -2, 2], [1, 2, -3], [3, 1, 0], [-1, -1, -1]]
+    check(names["f"], *[(torch.tensor(one), torch.tensor(other)) for one in rows for other in rows])
 
 
 class Pair(NamedTuple):
