@@ -31,14 +31,14 @@ def fold(program: Program) -> int:
 def _block(block: Block, known: dict[Variable, Operand]) -> int:
     changes = 0
     ops: list[Operator] = []
-    todo = list(reversed(block.ops))
-    while todo:
-        op = todo.pop()
+    for op in block.ops:
         replace_in(op, known)
         taken = _taken(op)
+        for inner in op.blocks if taken is None else [taken]:
+            changes += _block(inner, known)
         if taken is not None:
+            ops += taken.ops
             known.update(zip(op.outputs, taken.yields))
-            todo.extend(reversed(taken.ops))
             changes += 1
             continue
         if _is_constant(op):
@@ -50,8 +50,6 @@ def _block(block: Block, known: dict[Variable, Operand]) -> int:
                 known[op.outputs[0]] = value
                 changes += 1
                 continue
-        for inner in op.blocks:
-            changes += _block(inner, known)
         ops.append(op)
     block.ops[:] = ops
     block.yields = [known.get(value, value) if isinstance(value, Variable) else value for value in block.yields]

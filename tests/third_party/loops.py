@@ -139,8 +139,7 @@ def solve_batch(cost: Any) -> Any:
     return ot.solve_batch(cost, reg=0.3, max_iter=100, tol=1e-4).plan
 
 
-@_loop("POT gcg", "ot", "POT", TRANSPORT, "SciPy's line search", refused="D2S213",
-       why="SciPy's line search counts with NumPy's numbers, which are one of several kinds")
+@_loop("POT gcg", "ot", "POT", TRANSPORT, "steps by SciPy's line search until the cost moves little")
 def conditional_gradient(a: Any, b: Any, cost: Any) -> Any:
     import ot
 
@@ -302,8 +301,7 @@ def symmetric_affinity(points: Any) -> Any:
     return torchdr.SymmetricEntropicAffinity(device="cpu", perplexity=3, max_iter=10)(points)
 
 
-@_loop("torchdr SinkhornAffinity", "torchdr", "torchdr", POINTS, "scales until the sums are one", refused="D2S227",
-       why="a dict that its loggers lead to changes on a path")
+@_loop("torchdr SinkhornAffinity", "torchdr", "torchdr", POINTS, "scales until the sums are one")
 def sinkhorn_affinity(points: Any) -> Any:
     import torchdr
 

@@ -332,7 +332,8 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
         if id(value) in seen or is_plain(value) or isinstance(value, (Staged, Choice, Undefined)):
             continue
         seen.add(id(value))
-        seen.update(contents.notes_of(value))
+        notes = contents.notes_of(value)
+        seen.update(notes)
         if isinstance(value, torch.Tensor):
             found.append((value, "hung", dict(value.__dict__)))
             continue
@@ -366,7 +367,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
                     inner += held.values()
                     older = is_external(session, value)
                     for name, one in held.items() if older else ():
-                        if not isinstance(one, CONTAINERS) or id(one) in session.objects.externals:
+                        if not isinstance(one, CONTAINERS) or id(one) in session.objects.externals or id(one) in notes:
                             continue
                         if not written(session, Place("attribute", value, name)):
                             adopt(session, one)

@@ -156,8 +156,16 @@ class Writer:
         self._append(node)
 
     def take(self, made: Converted) -> None:
-        """The nodes that a converter made."""
+        """The nodes that a converter made.
+
+        A transposition that leaves all where it is becomes an Identity: ONNX Runtime up to 1.23 takes one before a
+        matrix product for a real one.
+        """
         for node in made.nodes:
+            order = list(node.attributes["perm"].as_ints()) if node.op_type == "Transpose" else [1, 0]
+            if order == sorted(order):
+                node.op_type = "Identity"
+                node.attributes.clear()
             self._append(node)
         self.functions.update(made.functions)
 

@@ -82,6 +82,8 @@ PLACES = {
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_formulas(formula, twice, tmp_path):
     """A gradient inside and one of what it gives, all sizes open; and two inside with the third outside."""
+    if formula == "avg_pool1d" and torch.__version__ < "2.13":
+        pytest.skip("PyTorch 2.11 asks whether the windows of a pool cover the tensor")
     lines = ["import torch", "import torch.nn.functional as F", "def f(x, y):", "    t = x * y.sum()"]
     lines += ["    h = torch.where(t > 0, t, t * 0.1)"]
     lines += [f"    g = torch.autograd.grad({FORMULAS[formula]}, t, create_graph=True)[0]"]

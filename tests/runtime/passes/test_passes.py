@@ -135,6 +135,34 @@ return %y as $0
 %r : f32[2] = aten.relu.default(%x)
 return %r as $0
 """, id="one of several that is known"),
+    pytest.param(constants.PASS, """
+%a : int = cond(True) {
+  %b : int = scalar.add(2, 3)
+  yield %b
+} {
+  yield %n
+}
+%c1 : bool, %d : int = cond(True) {
+  %e : int = cond(False) {
+    yield %n
+  } {
+    yield %a
+  }
+  yield False, %e
+} {
+  yield True, %n
+}
+%f : bool, %g : int = cond(%c1) {
+  yield True, %n
+} {
+  yield %c1, %d
+}
+%h : int = scalar.add(%g, %n)
+return %f, %h as ($0, $1)
+""", """
+%h : int = scalar.add(5, %n)
+return False, %h as ($0, $1)
+""", id="branches that give what was known before them"),
     pytest.param(common_subexpressions.PASS, """
 %a : int = scalar.add(%n, 1)
 %y : int = cond(%c) {

@@ -18,6 +18,8 @@ ROWS = torch.tensor([[1.5, -2.0, 0.25, 3.0], [0.5, 2.0, -1.25, 7.0], [-0.5, 0.0,
 WHOLE = torch.tensor([[5, -3, 2, 7], [1, 0, -8, 4], [9, 3, -1, 2]])
 NAN, INF = float("nan"), float("inf")
 STRANGE = torch.tensor([[1.0, NAN, -INF, 3.0], [INF, 2.0, NAN, NAN], [-INF, 0.5, 1.0, INF]])
+EARLY = tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24)
+"""Whether this is ONNX Runtime 1.23, the last for Python 3.10, or an older one."""
 SPECS = [InputSpec([None, 4], "float32", "x"), InputSpec([None, 4], "int64", "n")]
 
 USES: dict[str, Callable[[Any, Any], Any]] = {
@@ -102,6 +104,7 @@ class Refined(nn.Module):
         return x, steps
 
 
+@pytest.mark.skipif(torch.__version__ < "2.13", reason="PyTorch 2.11 asks for the sizes of what matmul is given")
 @pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}], ids=str)
 def test_pytorchs_quick_path_for_inference(options, tmp_path):
     torch.manual_seed(0)
@@ -141,7 +144,8 @@ class Experts(nn.Module):
 
 def test_rows_that_are_sent_to_experts(tmp_path):
     torch.manual_seed(0)
-    calls = [(torch.randn(count, 4),) for count in (1, 5, 0)]
+    counts = (1, 5, 4) if EARLY else (1, 5, 4, 0)  # the TopK of onnxruntime 1.23 divides by no rows, and crashes
+    calls = [(torch.randn(count, 4),) for count in counts]
     check(Experts().eval(), tmp_path, [InputSpec([None, 4], "float32", "x")], *calls)
 
 
@@ -195,9 +199,6 @@ def test_nan_and_infinite_values(tmp_path):
     check(f, tmp_path, SPECS, (ROWS, WHOLE), (STRANGE, WHOLE))
 
 
-@pytest.mark.skipif(
-    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24),
-    reason="the TopK of onnxruntime 1.23, the last for Python 3.10, takes NaN for no number at all",
-)
+@pytest.mark.skipif(EARLY, reason="the TopK of onnxruntime 1.23 takes NaN for no number at all")
 def test_the_largest_of_nan_and_infinite_values(tmp_path):
     check(lambda x, n: x.topk(2).values, tmp_path, SPECS, (ROWS, WHOLE), (STRANGE, WHOLE))
