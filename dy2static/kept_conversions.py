@@ -1,6 +1,6 @@
 """Conversions kept on disk, so that the next process need not convert the same functions again.
 
-    <folder>/<what it was made of>-<what is in it>.conversions        one file for each file of the user's
+    <folder>/conversions/<what it was made of>.conversions            one file for each file of the user's
 
 What a function is converted to depends on the text of its file, its code, the steps, and what converts: this package,
 gast and Python. The digest of all but the function is in the file's name; a function is found in it by its name, place
@@ -27,7 +27,8 @@ from typing import Any
 
 from runtime.native import cache
 
-ENDING = ".conversions"
+FILES = cache.Records("conversions", ".conversions", 64 * 2**20)
+"""Where they are: at most 64 MiB."""
 KEPT_AFTER = 0.5
 """Seconds of converting after which what is new is written. The rest is when the process ends."""
 
@@ -40,31 +41,22 @@ class _Book:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.read: list[Path] = []
-        self.records: dict[str, bytes] = {}
+        self.records = self._read()
         self.new: dict[str, bytes] = {}
-        self._load()
 
-    def _load(self) -> None:
-        for path in cache.find_all(self.key, ENDING):
-            with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
-                found = marshal.loads(path.read_bytes())
-                if isinstance(found, dict):
-                    self.records.update(found)
-                    self.read.append(path)
+    def _read(self) -> dict[str, bytes]:
+        with contextlib.suppress(ValueError, EOFError, TypeError):
+            found = marshal.loads(FILES.read(self.key) or b"")
+            if isinstance(found, dict):
+                return found
+        return {}
 
     def write(self) -> None:
         """Keep what is new, with what others have kept in the meantime."""
-        self.read = []
-        self._load()
+        self.records.update(self._read())
         self.records.update(self.new)
         self.new = {}
-        written = cache.put_bytes(self.key, ENDING, marshal.dumps(self.records))
-        for path in self.read:
-            if path != written:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-        self.read = [written]
+        FILES.write(self.key, marshal.dumps(self.records))
 
 
 _lock = threading.RLock()
@@ -83,7 +75,7 @@ def kept(
         convert: What it raises is not kept.
     """
     path = function.__code__.co_filename
-    if os.environ.get(cache.FOLDER) == "off" or not os.path.isfile(path):
+    if not cache.is_kept() or not os.path.isfile(path):
         return convert()
     key, name = _key_of_file(path, lines), _name_of(function, steps)
     with _lock:
@@ -91,7 +83,7 @@ def kept(
         if book is None:
             book = _books[key] = _Book(key)
         data = book.new.get(name) or book.records.get(name)
-    if data is not None:
+    if isinstance(data, bytes):
         with contextlib.suppress(ValueError, EOFError, TypeError):
             found: Record = marshal.loads(data)
             return found
@@ -181,4 +173,4 @@ def _add_constant(digest: Any, constant: Any) -> None:
         digest.update(text.encode("utf-8", "surrogatepass"))
 
 
-__all__ = ["ENDING", "KEPT_AFTER", "kept", "write"]
+__all__ = ["FILES", "KEPT_AFTER", "kept", "write"]

@@ -21,7 +21,6 @@ import stat
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = "DY2STATIC_CACHE"
@@ -29,23 +28,41 @@ FOLDER = "DY2STATIC_CACHE"
 LIMIT = 256 * 2**20
 """Bytes of libraries; beyond, those that were not used for the longest time are removed."""
 
-_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o|cubin|conversions)|d2s-.*\.tmp")
+_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o|cubin)|[0-9a-f]{64}\.conversions|d2s-.*\.tmp")
 _LEFT_BEHIND = 3600.0
 """Seconds after which a file that was being written is one that a process left behind when it ended."""
 
 
 def folder() -> Path:
-    """Where libraries are kept: the folder that was chosen, else one in the user's cache, else the process's own."""
-    chosen = os.environ.get(FOLDER)
-    if chosen == "off":
+    """Where libraries are kept: the folder that was chosen, else one in the user's cache, else the process's own.
+
+    A warning says once why the first two cannot be used.
+    """
+    chosen = _chosen()
+    if chosen is None:
         return _of_the_process(os.getpid())
+    path, complaint = _looked_at(chosen)
+    if not complaint:
+        return path
+    _warn(complaint)
+    return _of_the_process(os.getpid())
+
+
+def is_kept() -> bool:
+    """Whether what is put there outlives the process; nothing is said where it does not."""
+    chosen = _chosen()
+    return chosen is not None and not _looked_at(chosen)[1]
+
+
+def _chosen() -> str | None:
+    chosen = os.environ.get(FOLDER)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-    return _checked(os.path.expanduser(chosen or os.path.join(base, "dy2static")), os.getpid())
+    return None if chosen == "off" else os.path.expanduser(chosen or os.path.join(base, "dy2static"))
 
 
 @functools.cache
-def _checked(name: str, process: int) -> Path:
-    """The folder, made if there is none; the process's own where it cannot be used, with a warning that says why."""
+def _looked_at(name: str) -> tuple[Path, str]:
+    """The folder, made if there is none, and why it cannot be used; "" where it can."""
     path = Path(name).absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,11 +72,13 @@ def _checked(name: str, process: int) -> Path:
             complaint = f"{path} cannot be written to"
     except OSError as error:
         complaint = f"{path}: {error.strerror}"
-    if complaint:
-        warnings.warn(f"compiled libraries are not kept: {complaint}. Choose another folder with {FOLDER}, or "
-                      f"{FOLDER}=off", RuntimeWarning, stacklevel=2)  # fmt: skip
-        return _of_the_process(process)
-    return path
+    return path, complaint
+
+
+@functools.cache
+def _warn(complaint: str) -> None:
+    warnings.warn(f"compiled libraries are not kept: {complaint}. Choose another folder with {FOLDER}, or "
+                  f"{FOLDER}=off", RuntimeWarning, stacklevel=3)  # fmt: skip
 
 
 def unsafe(path: Path) -> str:
@@ -95,32 +114,30 @@ def _of_the_process(process: int) -> Path:
 
 def find(key: str, ending: str) -> Path | None:
     """The file made of what ``key`` is the digest of, if it is there and nothing else."""
-    return next(find_all(key, ending), None)
-
-
-def find_all(key: str, ending: str) -> Iterator[Path]:
-    """All such files: several processes may each have made one."""
     for path in sorted(folder().glob(f"{key}-*{ending}")):
         if _digest(path) == path.name[len(key) + 1 : -len(ending)]:
             with contextlib.suppress(OSError):
                 os.utime(path)
-            yield path
-        else:
-            with contextlib.suppress(OSError):
-                path.unlink()
+            return path
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return None
 
 
 def put(key: str, ending: str, made: Path) -> Path:
     """Keep a file; gives its place. Errors raised: OSError."""
-    return put_bytes(key, ending, made.read_bytes())
-
-
-def put_bytes(key: str, ending: str, content: bytes) -> Path:
-    """Keep a file of this content; gives its place. Errors raised: OSError."""
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have removed it since
+    content = made.read_bytes()
     path = place / f"{key}-{hashlib.sha256(content).hexdigest()}{ending}"
-    descriptor, name = tempfile.mkstemp(dir=place, prefix="d2s-", suffix=".tmp")
+    _write(path, content)
+    trim(place, path)
+    return path
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="d2s-", suffix=".tmp")
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
@@ -128,11 +145,46 @@ def put_bytes(key: str, ending: str, content: bytes) -> Path:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
-    trim(place, path)
-    return path
 
 
-def trim(place: Path, new: Path) -> None:
+class Records:
+    """Small files that change, in a folder of their own inside: each has the digest of its content at its head."""
+
+    def __init__(self, name: str, ending: str, limit: int) -> None:
+        """``limit``: bytes of such files; see `LIMIT`."""
+        self._name, self._ending, self._limit = name, ending, limit
+        self._trimmed = False
+
+    def read(self, key: str) -> bytes | None:
+        """What was written last under a key; None where there is nothing, or what nobody has written."""
+        path = folder() / self._name / f"{key}{self._ending}"
+        found = _content(path)
+        if found is None:
+            return None
+        content = found[_HEAD:]
+        if hashlib.sha256(content).digest() == found[:_HEAD]:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+            return content
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+
+    def write(self, key: str, content: bytes) -> None:
+        """Put this in the place of what is there. Errors raised: OSError."""
+        place = folder() / self._name
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = place / f"{key}{self._ending}"
+        _write(path, hashlib.sha256(content).digest() + content)
+        if not self._trimmed:  # once a process: looking through the folder takes longer than writing
+            self._trimmed = True
+            trim(place, path, self._limit)
+
+
+_HEAD = hashlib.sha256().digest_size
+
+
+def trim(place: Path, new: Path, limit: int | None = None) -> None:
     """Remove what was not used for the longest time where there is too much, and what processes left behind."""
     found: list[tuple[float, int, Path]] = []
     for entry in os.scandir(place):
@@ -146,10 +198,11 @@ def trim(place: Path, new: Path) -> None:
             elif entry.name != new.name:
                 found.append((known.st_mtime, known.st_size, Path(entry.path)))
     total = sum(size for _, size, _ in found) + new.stat().st_size
-    if total <= LIMIT:
+    limit = LIMIT if limit is None else limit
+    if total <= limit:
         return
     for _, size, path in sorted(found):
-        if total <= LIMIT * 3 // 4:
+        if total <= limit * 3 // 4:
             return
         with contextlib.suppress(OSError):
             path.unlink()
@@ -158,17 +211,23 @@ def trim(place: Path, new: Path) -> None:
 
 def _digest(path: Path) -> str:
     """The digest of a file's content; "" for a file that others could have written."""
+    content = _content(path)
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _content(path: Path) -> bytes | None:
+    """A file's content; None where there is none, or others could have written it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
-        return ""
+        return None
     with open(descriptor, "rb") as file:
         known = os.fstat(descriptor)
         if not stat.S_ISREG(known.st_mode) or known.st_uid != os.geteuid():
-            return ""
+            return None
         if known.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return ""
-        return hashlib.sha256(file.read()).hexdigest()
+            return None
+        return file.read()
 
 
-__all__ = ["FOLDER", "LIMIT", "find", "find_all", "folder", "put", "put_bytes", "trim", "unsafe"]
+__all__ = ["FOLDER", "LIMIT", "Records", "find", "folder", "is_kept", "put", "trim", "unsafe"]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import types
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -83,7 +84,7 @@ def run(folder: Path, script: Path, *words: str) -> tuple[list[str], str]:
 
 
 def books(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*{kept_conversions.ENDING}"))
+    return sorted((folder / "conversions").iterdir())
 
 
 @pytest.fixture
@@ -159,10 +160,9 @@ def test_what_is_damaged_is_made_again(
         kept_conversions._books.clear()
         assert len(made) == count
     (path,) = books(tmp_path / "kept")
-    changed = DAMAGES[damage](path.read_bytes())
-    path.write_bytes(changed)
-    if whole:
-        path.rename(path.with_name(f"{path.name[:64]}-{hashlib.sha256(changed).hexdigest()}{path.suffix}"))
+    head, content = path.read_bytes()[:32], path.read_bytes()[32:]
+    changed = DAMAGES[damage](content)
+    path.write_bytes((hashlib.sha256(changed).digest() if whole else head) + changed)
     for count in (2, 2):
         assert kept_conversions.kept(function, lines, ["a"], convert) == ("a reason",)
         kept_conversions.write()
@@ -182,6 +182,20 @@ def test_nothing_is_kept_where_that_is_off(
         kept_conversions.write()
         assert made == [1]
     assert not (tmp_path / "home").exists()
+
+
+def test_nothing_is_said_of_a_folder_that_cannot_be_used(
+    tmp_path: Path, given: tuple[types.FunctionType, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, lines = given
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file" / "kept"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for count in (1, 2):
+            assert kept_conversions.kept(function, lines, ["a"], lambda count=count: (str(count),)) == (str(count),)
+    with pytest.warns(RuntimeWarning, match="are not kept"):
+        cache.folder()
 
 
 def test_processes_at_once_keep_what_each_of_them_made(tmp_path: Path) -> None:
@@ -221,7 +235,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(
     def refuse(*args: object) -> None:
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr(cache, "put_bytes", refuse)
+    monkeypatch.setattr(kept_conversions.FILES, "write", refuse)
     assert kept_conversions.kept(function, lines, ["a"], lambda: ("a reason",)) == ("a reason",)
     kept_conversions.write()
     assert kept_conversions.kept(function, lines, ["a"], lambda: ("another",)) == ("a reason",)
@@ -280,10 +294,12 @@ def _instructions(code: types.CodeType) -> list[tuple[int, int | None]]:
     return [(start, line) for start, _, line in code.co_lines()]
 
 
-def test_files_are_among_those_that_are_trimmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_used_for_long_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "kept"))
-    monkeypatch.setattr(cache, "LIMIT", 3_000)
-    for number in range(4):
-        path = cache.put_bytes(f"{number:064x}", kept_conversions.ENDING, bytes([number]) * 1_000)
-        os.utime(path, (number, number))
-    assert len(books(tmp_path / "kept")) < 4
+    for number in range(6):
+        files = cache.Records("conversions", ".conversions", 3_000)  # as another process has it
+        files.write(f"{number:064x}", bytes([number]) * 1_000)
+        os.utime(tmp_path / "kept" / "conversions" / f"{number:064x}.conversions", (number, number))
+    left = [path.name[:64] for path in books(tmp_path / "kept")]
+    assert f"{5:064x}" in left and f"{0:064x}" not in left and len(left) < 4
+    assert files.read(f"{5:064x}") == bytes([5]) * 1_000 and files.read(f"{0:064x}") is None
