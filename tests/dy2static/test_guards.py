@@ -231,7 +231,7 @@ def test_a_number_that_must_be_known_stays_fixed() -> None:
     space = types.SimpleNamespace(n=0)
 
     def f(x):
-        return x * space.n, {space.n: "entry", None: 0}
+        return x * space.n, {space.n: "entry", ...: 0}
 
     static = to_static(f)
     with pytest.warns(RetraceWarning, match="attribute 'n' of SimpleNamespace"):

@@ -392,7 +392,7 @@ def test_state_kept_in_python():
 
 
 def test_a_warning_says_why_it_is_traced_again():
-    converted = to_static(lambda x, n: {n: x, None: x})  # such a key is needed as a constant
+    converted = to_static(lambda x, n: {n: x, ...: x})  # such a key is needed as a constant
     for n in range(WARN_BEYOND):
         converted(X, n)
     with pytest.warns(RetraceWarning, match="has been traced 17 times.*argument 'n' is -1, and was 15"):
