@@ -115,7 +115,7 @@ def use_in_text(x, n):
 
 
 def use_as_key(x, n):
-    return {n: x, None: n}
+    return {n: x, ...: n}
 
 
 def use_of_a_table(x, n):

@@ -117,7 +117,7 @@ class Growing(Poison):
         Raises:
             TraceError: D2S253.
         """
-        if not is_of_plain(self.item):
+        if type(self) is not Growing or not is_of_plain(self.item):
             self.refuse()
         return Growing(self.variables, self.item, AliasSet())
 

@@ -13,7 +13,8 @@ from runtime.tracer.recording.session import Session
 
 CHANGED: dict[str, Any] = {
     "functions": "a.py:3", "activations": "call", "recursions": "f", "module_name": "layer.0", "unconverted": "h",
-    "transforms": 1, "given_classes": {1: int}, "surrounding": ("cells",), "loop_options": "limit", "memo": None,
+    "transforms": 1, "given_classes": {1: int}, "surrounding": ("cells",), "loop_options": "limit", "waiting": "w",
+    "misplaced": "at", "memo": None,
 }  # fmt: skip
 
 

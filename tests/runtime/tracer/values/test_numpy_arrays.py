@@ -84,7 +84,7 @@ def test_items_are_taken_one_by_one(calls: Calls) -> None:
 
 
 def test_rounding(calls: Calls) -> None:
-    assert round(SCALAR, 2) == ("result", "ndarray.round") and calls == [("ndarray.round", (SCALAR, 2), {})]
+    assert round(SCALAR, 2) == ("result", "operator.round") and calls == [("operator.round", (SCALAR, 2), {})]
 
 
 REFUSED: dict[str, Callable[[Any], Any]] = {
