@@ -113,6 +113,7 @@ def test_another_process_converts_nothing_again(tmp_path: Path, script: Path) ->
     assert (again, converted) == (first, "[] []")
 
 
+@pytest.mark.slow
 def test_what_changed_is_converted_again(tmp_path: Path, script: Path) -> None:
     folder = tmp_path / "kept"
     first, _ = run(folder, script)
@@ -198,6 +199,7 @@ def test_nothing_is_said_of_a_folder_that_cannot_be_used(
         cache.folder()
 
 
+@pytest.mark.slow
 def test_processes_at_once_keep_what_each_of_them_made(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     text = textwrap.dedent("""
