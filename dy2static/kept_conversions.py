@@ -75,7 +75,7 @@ def kept(
         convert: What it raises is not kept.
     """
     path = function.__code__.co_filename
-    if not cache.is_kept() or not os.path.isfile(path):
+    if not cache.is_kept() or not _converter() or not os.path.isfile(path):
         return convert()
     key, name = _key_of_file(path, lines), _name_of(function, steps)
     with _lock:
@@ -89,7 +89,7 @@ def kept(
             return found
     start = time.process_time()
     made = convert()
-    with _lock:
+    with _lock, contextlib.suppress(ValueError):  # a constant that marshal does not know
         book.new[name] = marshal.dumps(made)
         _spent(time.process_time() - start)
     return made
@@ -130,13 +130,17 @@ def _key_of_file(path: str, lines: list[str]) -> str:
 
 @functools.cache
 def _converter() -> bytes:
-    """A digest of what converts: this package's modules, gast and Python."""
-    digest = hashlib.sha256(f"{sys.version}\0{importlib.metadata.version('gast')}\0".encode())
+    """A digest of what converts: this package's modules, gast and Python; empty where that cannot be told."""
+    try:
+        versions = sys.version, sys.flags.optimize, importlib.metadata.version("gast")
+    except importlib.metadata.PackageNotFoundError:  # in an application that was put into one file
+        return b""
+    digest = hashlib.sha256(repr(versions).encode())
     package = Path(__file__).parent
-    for folder in (package, package / "analysis", package / "transforms"):
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.digest()
+    paths = [path for folder in ("", "analysis", "transforms") for path in sorted((package / folder).glob("*.py"))]
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.digest() if paths else b""
 
 
 def _name_of(function: FunctionType, steps: Sequence[str]) -> str:

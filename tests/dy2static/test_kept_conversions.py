@@ -185,6 +185,26 @@ def test_nothing_is_kept_where_that_is_off(
     assert not (tmp_path / "home").exists()
 
 
+def test_nothing_is_kept_by_a_package_whose_text_is_not_there(
+    tmp_path: Path, given: tuple[types.FunctionType, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, lines = given
+    monkeypatch.setattr(kept_conversions, "__file__", str(tmp_path / "package.zip" / "module.py"))
+    kept_conversions._converter.cache_clear()
+    try:
+        assert kept_conversions.kept(function, lines, ["a"], lambda: ("one",)) == ("one",)
+        assert kept_conversions.kept(function, lines, ["a"], lambda: ("two",)) == ("two",)
+    finally:
+        kept_conversions._converter.cache_clear()
+
+
+def test_what_marshal_does_not_know_is_not_kept(given: tuple[types.FunctionType, list[str]]) -> None:
+    function, lines = given
+    made = (object(),)
+    assert kept_conversions.kept(function, lines, ["a"], lambda: made) is made
+    assert kept_conversions.kept(function, lines, ["a"], lambda: ("two",)) == ("two",)
+
+
 def test_nothing_is_said_of_a_folder_that_cannot_be_used(
     tmp_path: Path, given: tuple[types.FunctionType, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
