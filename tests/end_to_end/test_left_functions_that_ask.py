@@ -4,6 +4,7 @@ call, is as in eager."""
 from __future__ import annotations
 
 import itertools
+import random
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,64 @@ def test_what_is_asked(way: str, ask: str, tmp_path: Path) -> None:
     for sign, k in ((1.0, 3), (1.0, 4), (-1.0, 4), (50.0, 3)):
         x = torch.full((3,), sign)
         same(static(x, k), module.outer(x, k))
+
+
+CHANGES = """
+import random
+import torch
+
+LOG, TABLE, SEEN, BUFFER = [], {"n": 0}, set(), torch.zeros(2)
+
+
+class Box:
+    def __init__(self):
+        self.n, self.items = 0, []
+
+
+def helper(t, box):
+    box.items.append(1)
+    box.n += 1
+    if t.sum() > 0:
+        return t * 2
+    return t - 1
+
+
+def left(x, given, box, k):
+    first, second = locals(), locals()
+    LOG.append(k)
+    given.append(k)
+    given.extend([k, k])
+    TABLE["n"] += 1
+    TABLE.update(k=k)
+    SEEN.add(k)
+    setattr(box, "m", k)
+    box.items.append(len(first) > 0)
+    print("left", k)
+    BUFFER.add_(1)
+    return helper(x, box), given[-1], len(given), box.n, sorted(SEEN), given.pop(0), random.random() < 2
+
+
+def f(x, given, box, k):
+    p = left(x, given, box, k)
+    if x.sum() > 100:
+        x = x + 1
+    return p, x
+
+
+def state(given, box):
+    return list(LOG), dict(TABLE), sorted(SEEN), BUFFER.clone(), list(given), dict(vars(box)), list(box.items)
+"""
+
+
+def test_what_it_changes_is_changed_once_a_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "changes.py"
+    path.write_text(CHANGES)
+    found = []
+    for convert in (lambda function: function, to_static):
+        random.seed(0)
+        module: Any = module_of(path)
+        function, given, box, outcomes = convert(module.f), [], module.Box(), []
+        for k, sign in itertools.product((1, 2, 2, 3), (1.0, -1.0)):
+            outcomes.append((function(torch.full((3,), sign), given, box, k), module.state(given, box)))
+        found.append((outcomes, capsys.readouterr().out, random.random()))
+    same(found[1], found[0])
