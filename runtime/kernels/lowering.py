@@ -16,6 +16,7 @@ from runtime.kernels import nest_in_cuda
 from runtime.kernels.row_kernel import RowKernel
 from runtime.kernels.rows_in_cuda import TOGETHER, BlockRows, add_up, pointer
 from runtime.kernels.text import HostWriter, Kernel, KernelWriter, Kind, kernel
+from runtime.native.layout import Layout
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.nest import Nest
 from runtime.native.outer import Input
@@ -34,13 +35,6 @@ RULES: dict[str, Rule] = {}
 """How an Operator becomes part of a kernel, by name: ``rules.py`` fills it."""
 OF_HALVES: set[str] = set()
 """Operators whose kernels are right for floats of 16 bits."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How an argument lies in memory where that is not row after row: its dimensions from the outermost inwards."""
-
-    order: tuple[int, ...]
 
 
 @dataclass
@@ -226,4 +220,4 @@ class KernelLowering(Lowering):
         self.w.line(f"{name.upper()}({', '.join([str(count), str(width), *made.parameters])})")
 
 
-__all__ = ["CUDA", "OF_HALVES", "RULES", "KernelLowering", "Layout"]
+__all__ = ["CUDA", "OF_HALVES", "RULES", "KernelLowering"]

@@ -22,7 +22,8 @@ import torch
 from runtime.ir import Operator, Variable
 from runtime.kernels import launch
 from runtime.kernels.launch import Kernels
-from runtime.kernels.lowering import KernelLowering, Layout
+from runtime.kernels.lowering import KernelLowering
+from runtime.native.layout import Layout, order_of
 from runtime.native.values import Number, Tensor, Unsupported
 
 MOST_VARIANTS = 8
@@ -76,7 +77,7 @@ class KernelRegion:
                     order = order_of(tuple(one.shape), one.stride())
                     if order is None:
                         return None
-                    layouts.append(Layout(order))
+                    layouts.append(Layout(order, True))
                     continue
             layouts.append(None)
         key = tuple(layouts)
@@ -92,27 +93,6 @@ class KernelRegion:
         variant, taken = known
         result: tuple[Any, ...] | None = variant.run(*[arguments[place] for place in taken])
         return result
-
-
-@functools.lru_cache(1024)
-def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
-    """Dimensions from the outermost in memory inwards; None where that is not certain.
-
-    An expanded dimension lies nowhere: it stays in its place, which must then be everybody's.
-
-    >>> order_of((2, 3, 4), (12, 1, 3)), order_of((2, 3), (0, 1)), order_of((4, 4), (1, 1)), order_of((1, 3), (7, 2))
-    ((0, 2, 1), (0, 1), None, (0, 1))
-    """
-    count = len(sizes)
-    moving = [dim for dim in range(count) if sizes[dim] > 1 and strides[dim] != 0]
-    steps = [strides[dim] for dim in moving]
-    if len(set(steps)) < len(steps):
-        return None
-    if sorted(steps, reverse=True) == steps:
-        return tuple(range(count))
-    if len(moving) < count:
-        return None
-    return tuple(sorted(range(count), key=lambda dim: -strides[dim]))
 
 
 def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> KernelRegion:

@@ -20,6 +20,7 @@ from runtime.executor.liveness import Liveness
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
+from runtime.native.layout import Layout
 from runtime.native.nest import Nest
 from runtime.native.nest_in_c import write_nest
 from runtime.native.outer import Input, make_input
@@ -126,7 +127,7 @@ class Lowering:
     """The loops around what is being written, the outermost first."""
     frozen: frozenset[Variable] = frozenset()
     """Parameters that nothing ever changes: matrices among them are packed once."""
-    layouts: Mapping[Variable, tuple[int, ...]] = field(default_factory=dict)
+    layouts: Mapping[Variable, Layout] = field(default_factory=dict)
     """How arguments lie in memory, where that is not row after row."""
     around: list[Sequence[Operator]] = field(default_factory=list)
     """The Operators of the Blocks that are being written, the innermost last."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from runtime.ir import ArrayType, Operator, ScalarType, TensorType, Variable
+from runtime.native.layout import Layout
 from runtime.native.values import CTYPES, NUMBERS, UNKNOWN, Expr, Items, Number, Tensor, Value, identity
 from runtime.native.writer import Writer
 
@@ -13,13 +14,16 @@ from runtime.native.writer import Writer
 @dataclass
 class Input:
     """One argument. kind: tensor, list, a kind of number, or "packed": a matrix in panels, which is an argument of the
-    kind "tensor", too. dims: its sizes; new: those that it says first."""
+    kind "tensor", too. dims: its sizes; new: those that it says first; layout: how it lies in memory; steps: its
+    strides, if each call says them."""
 
     var: Variable
     kind: str
     value: Value
     dims: tuple[Expr, ...] = ()
     new: set[str] = field(default_factory=set)
+    layout: Layout | None = None
+    steps: tuple[Expr, ...] = ()
     turned: bool = False
     """Of a packed matrix, whether it lies in memory the other way round."""
 
@@ -36,8 +40,8 @@ def may_be_none(var: Variable, ops: Iterable[Operator]) -> bool:
 
 
 def make_input(w: Writer, var: Variable, ops: Sequence[Operator], symbols: dict[str, str],
-               order: tuple[int, ...] | None = None) -> Input | None:  # fmt: skip
-    """The locals of an argument; None if C has no form for it. ``order``: how its dimensions lie in memory."""
+               layout: Layout | None = None) -> Input | None:  # fmt: skip
+    """The locals of an argument; None if C has no form for it. ``layout``: how it lies in memory."""
     type_ = var.type
     if isinstance(type_, TensorType):
         if type_.dtype not in CTYPES or type_.shape is None or type_.device is not None:
@@ -61,8 +65,11 @@ def make_input(w: Writer, var: Variable, ops: Sequence[Operator], symbols: dict[
                 if not null:
                     symbols[dim] = known
             dims.append(known)
-        tensor = Tensor(n, type_.dtype, tuple(dims), order=order or identity(len(dims)), null=null, mine=False)
-        return Input(var, "tensor", tensor, tuple(dims), new)
+        layout = layout or Layout(identity(len(dims)))
+        steps: tuple[Expr, ...] = layout.steps(lambda: w.local("i64", "s")) if layout.strided else ()
+        new.update(step for step in steps if isinstance(step, str))
+        tensor = Tensor(n, type_.dtype, tuple(dims), steps or None, layout.order, null, mine=False)
+        return Input(var, "tensor", tensor, tuple(dims), new, layout, steps)
     if isinstance(type_, ScalarType) and type_.kind in NUMBERS:
         name = w.local(NUMBERS[type_.kind], "n")
         return Input(var, type_.kind, Number(type_.kind, name))

@@ -91,7 +91,7 @@ def order_of(operands: Sequence[Tensor], dims: tuple[Expr, ...]) -> tuple[int, .
     if all(one.straight for one in whole):
         return straight
     first = next(one for one in operands if one.rank > 0)
-    if first.rank != len(dims) or first.dims != dims or not first.order:
+    if first.rank != len(dims) or first.dims != dims or not first.order or 0 in (first.strides or ()):
         raise Unsupported("a layout that is not certain")
     return first.order
 

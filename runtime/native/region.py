@@ -24,6 +24,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Operator, Variable
 from runtime.native import build
+from runtime.native.layout import Layout, layout_of
 from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
 from runtime.native.results import reading
@@ -64,8 +65,8 @@ CALLBACK = build.Callback(_serve)
 Operator gave, -4 asks for memory, -5 gives it back, -6 asks for that of an output, -7 lets an argument go, others are
 Operators."""
 
-Layouts = Mapping[Variable, tuple[int, ...]]
-"""The order of the dimensions of arguments in memory, from the outermost inwards, where it is not their own order."""
+Layouts = Mapping[Variable, Layout]
+"""How arguments lie in memory, where that is not row after row."""
 Shape = tuple[tuple[int, ...], torch.dtype]
 OWN = 1 << 13
 """Bytes from which on copying a result takes longer than asking for its memory."""
@@ -154,18 +155,21 @@ class Region:
 
     def _in_another_layout(self, arguments: list[Any]) -> tuple[Any, ...] | None:
         """What a region for arguments that lie like these gives; None if that is not why this one did not run."""
-        orders = tuple(_order(arg) if one.kind == "tensor" else None for one, arg in zip(self.inputs, arguments))
-        if self.again is None or not any(orders):
+        if self.again is None:
             return None
-        if orders not in self.variants and len(self.variants) < MOST_VARIANTS:
-            made = self.again({one.var: order for one, order in zip(self.inputs, orders) if order})
+        layouts = tuple(layout_of(arg) if one.kind == "tensor" and type(arg) in _KINDS else None
+                        for one, arg in zip(self.inputs, arguments))  # fmt: skip
+        if not any(layouts):
+            return None
+        if layouts not in self.variants and len(self.variants) < MOST_VARIANTS:
+            made = self.again({one.var: layout for one, layout in zip(self.inputs, layouts) if layout})
             places = {one.var: place for place, one in enumerate(self.inputs)}
             if made is not None and all(one.var in places for one in made.inputs):
                 made.places = [places[one.var] for one in made.inputs]
-                self.variants[orders] = made
+                self.variants[layouts] = made
             else:
-                self.variants[orders] = None
-        variant = self.variants.get(orders)
+                self.variants[layouts] = None
+        variant = self.variants.get(layouts)
         if variant is None:
             return None
         variant.hits = self.hits
@@ -223,7 +227,7 @@ class Region:
             "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
-            "extend": _extend, "KINDS": _KINDS, "panels": self._panels,
+            "extend": _extend, "KINDS": _KINDS, "layout_of": layout_of, "panels": self._panels,
         }  # fmt: skip
         places = self.places or range(len(names))
         picked = "".join(f"given[{place}], " for place in self.places) or "given"
@@ -238,26 +242,32 @@ class Region:
             if one.kind == "tensor" and isinstance(known, torch.Tensor):
                 alike.append((name, known))
                 tensors.append(name)
-                formats.append("q" * (1 + known.dim()))
-                words.append(", ".join([f"{name}.data_ptr()", *map(str, known.shape)]))
+                steps = known.stride() if one.steps else ()
+                formats.append("q" * (1 + known.dim() + len(steps)))
+                words.append(", ".join([f"{name}.data_ptr()", *map(str, (*known.shape, *steps))]))
             elif one.kind == "tensor":
                 like = one.value
                 assert isinstance(like, Tensor)
                 space[f"d_{name}"] = like.dtype
                 recorded = f"{name}.requires_grad" + ("" if self.strict else " and grad()")
                 rows = name if like.straight else f"{name}.permute({like.order})"
+                lies = f"{rows}.is_contiguous()"
+                if one.steps:
+                    space[f"lies_{name}"] = one.layout
+                    lies = f"layout_of({name}) == lies_{name}"
                 check = (f"type({name}) in KINDS and {name}.dtype is d_{name} and {name}.dim() == {like.rank} and "
-                         f"{rows}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
-                formats.append("q" * (1 + like.rank))
+                         f"{lies} and plain({name}) and not ({recorded})")  # fmt: skip
+                strides = f", *{name}.stride()" if one.steps else ""
+                formats.append("q" * (1 + like.rank + len(one.steps)))
                 tensors.append(name)
                 if like.null:
-                    lines.append(f" if {name} is None: w_{name} = (-1, {'0, ' * like.rank})")
-                    lines.append(f" elif {check}: w_{name} = ({name}.data_ptr(), *{name}.shape)")
+                    lines.append(f" if {name} is None: w_{name} = (-1, {'0, ' * (like.rank + len(one.steps))})")
+                    lines.append(f" elif {check}: w_{name} = ({name}.data_ptr(), *{name}.shape{strides})")
                     lines.append(" else: return None")
                     words.append(f"*w_{name}")
                 else:
                     lines.append(f" if not ({check}): return None")
-                    words.append(f"{name}.data_ptr(), *{name}.shape")
+                    words.append(f"{name}.data_ptr(), *{name}.shape{strides}")
             elif one.kind == "packed":
                 formats.append("q")
                 words.append(f"panels({name}, {one.turned})")
@@ -331,16 +341,6 @@ class Region:
 
 
 _KINDS = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
-
-
-def _order(value: Any) -> tuple[int, ...] | None:
-    """The dimensions of dense memory from the outermost inwards; None for what is not a tensor, or lies row after row.
-    """
-    if type(value) not in _KINDS or value.layout is not torch.strided or value.is_contiguous():
-        return None
-    strides = value.stride()
-    order = tuple(sorted(range(value.dim()), key=lambda dim: -strides[dim]))
-    return order if value.permute(order).is_contiguous() else None
 
 
 _GONE = struct.pack("<q", GONE)
@@ -614,6 +614,10 @@ def _prologue(low: Lowering, inputs: list[Input], gone: Collection[int]) -> list
             total = " * ".join(f"in[{at + 1 + dim}]" for dim in range(value.rank)) or "1"
             lines.append(f"  given[{number}].size = sizeof({value.ctype}) * {total};")
             at += 1 + value.rank
+            for dim, step in enumerate(one.steps):
+                if isinstance(step, str):
+                    lines.append(f"  {step} = in[{at + dim}];")
+            at += len(one.steps)
             number += 1
         elif one.kind == "packed":
             assert isinstance(value, Tensor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.ir import Operand, Operator, Variable
+from runtime.native.layout import order_of
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.values import Expr, Number, Tensor, Unsupported, identity
@@ -155,6 +156,8 @@ def emit_transpose(low: Lowering, op: Operator) -> None:
         raise Unsupported("an unknown layout")
     strides = low.strides(t)
     order = tuple(places.index(dim) for dim in t.order)
+    if t.strides is not None and 0 in t.strides and order != identity(t.rank):
+        order = ()  # what lies nowhere has no place in it
     made = low.view(t, [t.dims[dim] for dim in places],
                     None if t.strides is None else [strides[dim] for dim in places], 0, order)  # fmt: skip
     made.origin = t.origin or t
@@ -261,7 +264,7 @@ def _give_in_other_sizes(low: Lowering, op: Operator, t: Tensor, dims: list[Expr
     if t.strides is None and t.straight:
         low.give(op.outputs[0], low.view(t, dims, None))
         return
-    parts = _split(low, t, dims)
+    parts = _split(low, t, dims) or _joined(low, t, dims)
     if parts is not None:
         strides, order = parts
         low.give(op.outputs[0], low.view(t, dims, strides, 0, order))
@@ -338,6 +341,30 @@ def _split(low: Lowering, t: Tensor, dims: Sequence[Expr]) -> tuple[list[Expr], 
     order = tuple(one for dim in t.order for one in parts.get(dim, ()))
     certain = t.straight or (len(order) == len(dims) and 1 not in dims)
     return (found, order if certain else ()) if at < 0 else None
+
+
+def _joined(low: Lowering, t: Tensor, dims: Sequence[Expr]) -> tuple[list[Expr], tuple[int, ...]] | None:
+    """The strides, and the order, of a view in which dimensions that lie side by side are joined; None where sizes or
+    strides are not known before the call, or no view is possible. The method is PyTorch's (``computeStride``)."""
+    strides = low.strides(t)
+    sizes, own, wanted = ([one for one in several if isinstance(one, int)] for several in (t.dims, strides, dims))
+    if len(sizes) < t.rank or len(own) < t.rank or len(wanted) < len(dims) or 0 in sizes:
+        return None
+    found = [0] * len(wanted)
+    at, base, count, seen = len(wanted) - 1, own[-1] if own else 1, 1, 1
+    for dim in reversed(range(t.rank)):
+        count *= sizes[dim]
+        if dim and (sizes[dim - 1] == 1 or own[dim - 1] == count * base):
+            continue
+        while at >= 0 and (seen < count or wanted[at] == 1):
+            found[at] = seen * base
+            seen *= wanted[at]
+            at -= 1
+        if seen != count:
+            return None
+        if dim:
+            base, count, seen = own[dim - 1], 1, 1
+    return (list(found), order_of(tuple(wanted), tuple(found)) or ()) if at < 0 else None
 
 
 def _copied_or_viewed(low: Lowering, t: Tensor, dims: list[Expr]) -> Tensor:
