@@ -6,7 +6,7 @@
     def test_...
 
 Which cases run is told by their names alone, so that no dimension of the table is left out and a new case moves none.
-What a test says itself comes on top of what ``tests.shares`` measured.
+What a test says itself comes on top of what ``tests.shares`` measured. Tests that take long are slow ones altogether.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.shares import share
+from tests.shares import LONG, share
 
 
 def mark_the_others_slow(items: Sequence[pytest.Item]) -> None:
-    """Cases that are not in the sample are slow ones. One case of each test is always in it."""
+    """Cases that are not in the sample are slow ones. One case of each test is always in it, unless that takes long."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -29,7 +29,7 @@ def mark_the_others_slow(items: Sequence[pytest.Item]) -> None:
         for item in cases:
             marker = item.get_closest_marker("sample")
             kept = measured if marker is None else measured * marker.args[0]
-            if item is not least and _number(item) % kept:
+            if test in LONG or (item is not least and _number(item) % kept):
                 item.add_marker(pytest.mark.slow)
 
 

@@ -3,15 +3,15 @@
     python -m pytest -q -m "slow or not slow" -k "not third_party" --junitxml=times.xml     # all, on an idle machine
     python -m tests.shares times.xml
 
-prints ``SHARES`` anew: what the cases of a test may take together is ``SECONDS``, or what ``MORE`` says. The others are
-slow tests (see ``tests.sampling``). A test that is not in the table runs with all its cases.
+prints ``SHARES`` and ``LONG`` anew: what the cases of a test may take together is ``SECONDS``, or what ``MORE`` says.
+The others are slow tests (see ``tests.sampling``). A test that is not in the table runs with all its cases. Tests
+with a case that takes more than ``CASE`` are slow ones altogether, but for the quickest test of each file.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -41,6 +41,181 @@ MORE = {
 """Those that are the whole in small, or about errors that were silent."""
 WHOLE = ("tests/test_layout.py", "tests/runtime/tracer/test_goldens.py")
 """Files of which all cases run: each is about a file of its own."""
+CASE = 1.0
+ALWAYS = ("tests/test_layout.py", "tests/docs/", "tests/examples/")
+"""Files of which all tests run, however long they take: the rules of the tree, and what users read and try first."""
+
+LONG = frozenset({
+    "tests/conformance/test_uses.py::test_some_uses",
+    "tests/dy2static/cli/test_main.py::test_the_module_runs_as_a_command",
+    "tests/dy2static/operators/test_optional_arguments.py::test_a_function_or_none_of_a_builtin",
+    "tests/dy2static/operators/test_recursion.py::test_what_python_ends_is_followed_to_its_end",
+    "tests/dy2static/test_api.py::test_programs_go_with_their_object",
+    "tests/dy2static/test_compress.py::test_it_is_imported_when_it_is_used",
+    "tests/dy2static/test_conversion.py::test_dead_code_is_forgotten",
+    "tests/dy2static/test_converted_lines.py::test_the_conformance_suite_is_little_longer_when_it_is_converted",
+    "tests/dy2static/test_converted_module.py::test_dropped_modules_and_objects_go",
+    "tests/dy2static/test_deeply_nested.py::test_elif",
+    "tests/dy2static/test_examples.py::test_any_lengths_are_saved",
+    "tests/dy2static/test_examples.py::test_the_lengths_of_an_example_and_of_calls",
+    "tests/dy2static/test_kept_conversions.py::test_another_process_converts_nothing_again",
+    "tests/dy2static/test_origin.py::test_a_path_with_steps_back_is_the_same_project",
+    "tests/dy2static/test_origin.py::test_the_files_are_removed_when_the_process_ends",
+    "tests/dy2static/test_pipeline_stdlib.py::test_steps_that_are_left_out_change_nothing",
+    "tests/dy2static/test_saving.py::test_fresh_process_without_the_source",
+    "tests/dy2static/test_saving.py::test_results_are_rebuilt_without_the_users_classes",
+    "tests/dy2static/test_shortcut.py::test_open_sizes_in_all_layouts",
+    "tests/dy2static/testing/test_plugin.py::test_calls_of_a_test_file",
+    "tests/dy2static/testing/test_plugin.py::test_named_functions",
+    "tests/dy2static/transforms/test_readable_names.py::test_with_all_the_rest",
+    "tests/end_to_end/test_aliases.py::test_tensors_that_may_be_many_others",
+    "tests/end_to_end/test_around_training.py::test_a_compiled_sibling",
+    "tests/end_to_end/test_around_training.py::test_freezing_train_and_eval_and_dropout",
+    "tests/end_to_end/test_around_training.py::test_pruning_between_steps",
+    "tests/end_to_end/test_attention_of_open_sizes.py::test_what_does_not_fit_raises_what_eager_raises",
+    "tests/end_to_end/test_attributes_beside_items.py::test_containers_keep_their_attributes",
+    "tests/end_to_end/test_attributes_beside_items.py::test_containers_keep_their_attributes_when_loaded",
+    "tests/end_to_end/test_autocast.py::test_an_encoder_layer_in_eval",
+    "tests/end_to_end/test_autocast.py::test_every_composite_operator_around",
+    "tests/end_to_end/test_autocast.py::test_transformer_layers_in_evaluation",
+    "tests/end_to_end/test_boundary.py::test_results_that_no_call_can_make",
+    "tests/end_to_end/test_checkpoints.py::test_a_module_whose_buffers_the_loop_updates",
+    "tests/end_to_end/test_classes_made_inside.py::test_each_call_has_its_own",
+    "tests/end_to_end/test_context_variables.py::test_a_token_may_not_leave_the_call",
+    "tests/end_to_end/test_debugger.py::test_one_that_looks_on",
+    "tests/end_to_end/test_detached_written.py::test_an_array_shares_memory",
+    "tests/end_to_end/test_differing_types.py::test_what_never_ends_is_named",
+    "tests/end_to_end/test_escaping_exceptions.py::test_random_programs",
+    "tests/end_to_end/test_fields_of_exceptions.py::test_what_python_raises",
+    "tests/end_to_end/test_fields_of_exceptions.py::test_what_was_asked_has_a_value_of_the_run",
+    "tests/end_to_end/test_files_ask_the_process.py::test_a_layer_saved_under_autocast_has_a_program_for_it",
+    "tests/end_to_end/test_finally_on_paths.py::test_exception_groups",
+    "tests/end_to_end/test_generators_made_inside.py::test_one_that_leaves_is_refused",
+    "tests/end_to_end/test_grown_uses.py::test_some_uses",
+    "tests/end_to_end/test_identity_through_loops.py::test_who_is_who",
+    "tests/end_to_end/test_imports.py::test_importing_it_imports_neither",
+    "tests/end_to_end/test_imports.py::test_running_a_file_imports_neither",
+    "tests/end_to_end/test_internal_errors.py::test_every_function_of_the_tracer",
+    "tests/end_to_end/test_items_of_several_lists.py::test_what_is_not_shared_is_written",
+    "tests/end_to_end/test_large_ranges.py::test_what_is_to_be_unrolled_is",
+    "tests/end_to_end/test_library_operators.py::test_the_family",
+    "tests/end_to_end/test_lists_added_to_on_paths.py::test_a_path_that_is_not_taken_adds_nothing",
+    "tests/end_to_end/test_memory_by_size.py::test_files",
+    "tests/end_to_end/test_messages_about_classes.py::test_as_eager",
+    "tests/end_to_end/test_missing_keys_caught.py::test_as_eager",
+    "tests/end_to_end/test_mistakes.py::test_some_mistakes",
+    "tests/end_to_end/test_models_from_files.py::test_other_models",
+    "tests/end_to_end/test_module_parts_of_a_path.py::test_a_list_that_calls_make_longer",
+    "tests/end_to_end/test_module_parts_of_a_path.py::test_what_a_modules_own_part_has_after_each_call",
+    "tests/end_to_end/test_modules_made_inside.py::test_a_module_and_what_it_holds",
+    "tests/end_to_end/test_modules_made_inside.py::test_each_call_makes_its_own",
+    "tests/end_to_end/test_number_classes.py::test_as_eager",
+    "tests/end_to_end/test_numpy_memory.py::test_arrays_are_augmented",
+    "tests/end_to_end/test_objects_in_exceptions.py::test_they_have_their_attributes",
+    "tests/end_to_end/test_objects_in_exceptions.py::test_values_of_the_run_in_them_are_refused",
+    "tests/end_to_end/test_objects_made_inside.py::test_a_view_of_an_array_from_outside",
+    "tests/end_to_end/test_objects_made_inside.py::test_an_array_that_the_collector_passes_over_with_its_holder",
+    "tests/end_to_end/test_objects_made_inside.py::test_each_call_makes_its_own",
+    "tests/end_to_end/test_objects_made_inside.py::test_views_of_memory_that_is_made_inside",
+    "tests/end_to_end/test_objects_made_inside.py::test_what_is_stored_outside_is_new_at_each_call",
+    "tests/end_to_end/test_objects_of_an_iteration.py::test_a_module_keeps_it",
+    "tests/end_to_end/test_peers.py::test_all_frameworks_get_the_same_arrays",
+    "tests/end_to_end/test_recurrent_layers.py::test_a_state_without_a_batch_and_wrong_sizes",
+    "tests/end_to_end/test_recurrent_layers.py::test_from_a_file",
+    "tests/end_to_end/test_recurrent_layers.py::test_projections",
+    "tests/end_to_end/test_scalers_inside.py::test_a_first_step_that_may_be_left_out_needs_a_state",
+    "tests/end_to_end/test_scalers_inside.py::test_steps_are_one_loop",
+    "tests/end_to_end/test_single_dispatch.py::test_as_eager",
+    "tests/end_to_end/test_sizes_in_grown_lists.py::test_what_a_loaded_list_that_grew_gives_back",
+    "tests/end_to_end/test_sizes_that_grow_together.py::test_in_a_file",
+    "tests/end_to_end/test_staged_arguments.py::test_some_arguments_of_some_operators",
+    "tests/end_to_end/test_steps_until_small.py::test_a_body_that_grows_is_given_up_early",
+    "tests/end_to_end/test_tensor_identity.py::test_what_is_the_same_object",
+    "tests/end_to_end/test_tensor_surface.py::test_some_names",
+    "tests/end_to_end/test_texts_of_operators.py::test_some_operators",
+    "tests/end_to_end/test_torch_reads_tensors.py::test_training_for_quantised_weights",
+    "tests/end_to_end/test_training_inside.py::test_an_optimizer",
+    "tests/end_to_end/test_training_inside.py::test_an_optimizer_in_a_loop_or_branch",
+    "tests/end_to_end/test_training_inside.py::test_batch_normalisation",
+    "tests/end_to_end/test_training_inside.py::test_other_executors",
+    "tests/end_to_end/test_transformer_encoder.py::test_padding",
+    "tests/end_to_end/test_varying_generators.py::test_a_generator_is_the_one_that_a_result_holds",
+    "tests/end_to_end/test_vmap.py::test_conformance_programs_are_what_they_are_row_by_row",
+    "tests/end_to_end/test_writes_of_what_they_keep.py::test_memory_that_is_read_and_written_on_some_paths",
+    "tests/fuzz/test_fuzz.py::test_dicts_that_once_failed",
+    "tests/fuzz/test_fuzz.py::test_memory_whose_gradient_never_came",
+    "tests/fuzz/test_fuzz.py::test_programs_about_one_thing_that_once_failed",
+    "tests/fuzz/test_fuzz.py::test_programs_that_once_failed",
+    "tests/runtime/autodiff/test_checkpoints.py::test_steps_and_states_are_as_few_as_promised",
+    "tests/runtime/autodiff/test_dtypes.py::test_recurrent_cells_and_embeddings",
+    "tests/runtime/autodiff/test_memory.py::test_nothing_waits_for_the_collector",
+    "tests/runtime/autodiff/test_node.py::test_results_do_not_keep_their_node_alive",
+    "tests/runtime/autodiff/test_numbers_in_writes.py::test_formulas",
+    "tests/runtime/autodiff/test_recursion.py::test_results_that_frames_hold_are_let_go",
+    "tests/runtime/calling/test_report.py::test_c",
+    "tests/runtime/compress/test_quantise.py::test_other_operators_with_weights_are_named",
+    "tests/runtime/compress/test_shrink.py::test_hidden_channels_of_a_transformer",
+    "tests/runtime/compress/test_shrink.py::test_it_gives_what_zero_channels_give",
+    "tests/runtime/executor/test_held.py::test_freed_cells_leave_nothing",
+    "tests/runtime/executor/test_random_programs.py::test_random_programs_in_outlined_functions",
+    "tests/runtime/export/c/test_library.py::test_every_allocation_may_fail",
+    "tests/runtime/export/c/test_quantised.py::test_it_gives_what_the_interpreter_gives",
+    "tests/runtime/export/c/test_quantised.py::test_scales_that_the_run_computes",
+    "tests/runtime/export/c/test_quantised.py::test_weights_take_a_quarter",
+    "tests/runtime/export/onnx/test_loops.py::test_steps_of_a_known_number_are_written_one_after_another",
+    "tests/runtime/export/torch_export/test_model.py::test_a_failure_says_the_exception_and_the_line",
+    "tests/runtime/export/torch_export/test_model.py::test_a_file_and_the_functional_form_give_the_same",
+    "tests/runtime/ir/test_parser.py::test_any_program_reads_back_exactly",
+    "tests/runtime/kernels/device/test_loops.py::test_an_index_out_of_range",
+    "tests/runtime/kernels/device/test_loops.py::test_sizes_numbers_and_types",
+    "tests/runtime/kernels/device/test_numbers.py::test_constants",
+    "tests/runtime/kernels/test_compiles.py::test_nvcc",
+    "tests/runtime/kernels/test_random_nests.py::test_random_nests",
+    "tests/runtime/kernels/test_recorded.py::test_sizes_and_numbers",
+    "tests/runtime/kernels/test_recorded.py::test_training",
+    "tests/runtime/kernels/test_training.py::test_a_module_trains_as_eager",
+    "tests/runtime/kernels/test_training.py::test_a_recurrent_cell",
+    "tests/runtime/native/test_background.py::test_what_nobody_holds_any_more_is_not_done",
+    "tests/runtime/native/test_cache.py::test_a_damaged_library_is_made_again",
+    "tests/runtime/native/test_cache.py::test_a_damaged_object_file_is_made_again",
+    "tests/runtime/native/test_cache.py::test_a_file_that_others_may_have_written_is_not_loaded",
+    "tests/runtime/native/test_cache.py::test_a_folder_that_is_removed_is_made_again",
+    "tests/runtime/native/test_cache.py::test_a_fork_while_a_library_is_being_made",
+    "tests/runtime/native/test_cache.py::test_a_full_disk_is_a_build_that_failed",
+    "tests/runtime/native/test_cache.py::test_a_library_is_made_once",
+    "tests/runtime/native/test_cache.py::test_an_unsafe_folder_is_not_used",
+    "tests/runtime/native/test_cache.py::test_off_keeps_nothing",
+    "tests/runtime/native/test_kernels.py::test_products",
+    "tests/runtime/native/test_pointwise.py::test_pairs_of_dtypes",
+    "tests/runtime/ops/test_scalar.py::test_the_kind_of_a_result_is_known_beforehand",
+    "tests/runtime/serving/test_batching.py::test_attention_in_batches_gives_what_single_calls_give",
+    "tests/runtime/static/test_control.py::test_paths_and_loops_train_as_eager",
+    "tests/runtime/static/test_training.py::test_losses_are_those_of_the_converted_model",
+    "tests/runtime/storage/test_atomic_writes.py::test_kill_at_every_stage_leaves_a_whole_file",
+    "tests/runtime/storage/test_atomic_writes.py::test_the_kernel_takes_no_more_bytes",
+    "tests/runtime/storage/test_files.py::test_kill_while_saving_leaves_the_old_file",
+    "tests/runtime/storage/test_hostile.py::test_a_sample_of_mutants",
+    "tests/runtime/storage/test_operands.py::test_any_tree_survives",
+    "tests/runtime/storage/test_recursion.py::test_mutants_are_refused_or_verify",
+    "tests/runtime/storage/test_sparse.py::test_bad_indices_raise",
+    "tests/runtime/storage/test_sparse.py::test_bad_indices_raise_where_a_gradient_is_needed",
+    "tests/runtime/test_public_names.py::test_importing_runtime_is_light",
+    "tests/runtime/torch_internals/test_tensor_dict.py::test_a_copy_has_entries_of_its_own",
+    "tests/runtime/torch_internals/test_tensor_dict.py::test_a_cycle_of_tensors_is_forgotten",
+    "tests/runtime/torch_internals/test_tensor_dict.py::test_an_entry_goes_with_its_tensor",
+    "tests/runtime/torch_internals/test_versions.py::test_one_warning_at_the_line_of_the_import",
+    "tests/runtime/torch_internals/test_versions.py::test_the_interpreters_filter_silences_it",
+    "tests/runtime/tracer/ambient/test_module_slots.py::test_modules_are_not_kept_alive",
+    "tests/runtime/tracer/ambient/test_walks.py::test_parts_may_be_made_for_the_walk",
+    "tests/runtime/tracer/control/test_older.py::test_identities_are_those_of_objects_that_live",
+    "tests/runtime/tracer/memory/test_graph.py::test_what_is_known_of_views_goes_with_them",
+    "tests/runtime/tracer/memory/test_unknown_aliasing.py::test_a_chain_of_copies",
+    "tests/runtime/tracer/memory/test_unknown_aliasing.py::test_what_nobody_has_any_more_does_not_count",
+    "tests/runtime/tracer/python_state/test_ages.py::test_what_was_frozen_is_told_as_well",
+    "tests/runtime/tracer/recording/test_raising.py::test_what_it_was_raised_from",
+    "tests/runtime/tracer/values/test_containers.py::test_a_content_that_differs_is_one_of_several",
+    "tests/runtime/translated/test_as_module.py::test_torch_compile_around_it",
+})  # fmt: skip
 
 SHARES: dict[str, int] = {
     "tests/conformance/test_conformance.py::test_case": 8,
@@ -704,28 +879,44 @@ def share(test: str) -> int:
     return SHARES.get(test, 1)
 
 
-def shares(report: Path) -> dict[str, int]:
-    """The table for a report in JUnit's format, which names modules and classes."""
-    seconds: Counter[str] = Counter()
-    cases: Counter[str] = Counter()
+def measured(report: Path) -> dict[str, list[tuple[str, float]]]:
+    """The cases of each test and their seconds, from a report in JUnit's format, which names modules and classes."""
+    found: dict[str, list[tuple[str, float]]] = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        name, bracket, _ = case.get("name", "").partition("[")
+        name, _, number = case.get("name", "").partition("[")
         parts = case.get("classname", "").split(".")
         for length in range(len(parts), 0, -1):
             file = "/".join(parts[:length]) + ".py"
-            if bracket and (ROOT / file).is_file():
+            if (ROOT / file).is_file():
                 test = "::".join([file, *parts[length:], name])
-                seconds[test] += float(case.get("time", 0))  # type: ignore[assignment]
-                cases[test] += 1
+                found.setdefault(test, []).append((number, float(case.get("time", 0))))
+    return found
+
+
+def shares(report: Path) -> dict[str, int]:
+    """The table of what a report says."""
+    tests = {test: cases for test, cases in measured(report).items() if cases[0][0]}
+    seconds = {test: sum(time for _, time in cases) for test, cases in tests.items()}
     found = {}
-    for test, count in sorted(cases.items()):
+    for test, count in sorted((test, len(cases)) for test, cases in tests.items()):
         most = max(MORE.get(test, SECONDS), seconds[test] / count)
         if seconds[test] > 1.25 * most and not test.startswith(WHOLE):
             found[test] = min(math.ceil(seconds[test] / most), count)
     return found
 
 
+def long(report: Path) -> list[str]:
+    """Tests of which a case takes more than ``CASE``, without the quickest test of each file."""
+    files: dict[str, list[tuple[float, str]]] = {}
+    for test, cases in measured(report).items():
+        if not test.startswith(ALWAYS):
+            files.setdefault(test.partition("::")[0], []).append((sum(time for _, time in cases) / len(cases), test))
+    return sorted(test for tests in files.values() for time, test in sorted(tests)[1:] if time > CASE)
+
+
 if __name__ == "__main__":
+    for test in long(Path(sys.argv[1])):
+        print(f'    "{test}",')
     for test, number in shares(Path(sys.argv[1])).items():
         line = f'    "{test}": {number},'
         print(line if len(line) <= 120 else line.replace(": ", ":\n        "))

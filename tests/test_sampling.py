@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests import sampling
 from tests.sampling import mark_the_others_slow
-from tests.shares import ROOT, SECONDS, SHARES, shares
+from tests.shares import LONG, ROOT, SECONDS, SHARES, long, shares
 
 
 def cases(count: int, every: int | None) -> list[Any]:
@@ -44,7 +45,7 @@ def test_one_case_runs_however_few_there_are() -> None:
 
 
 def test_measured_shares_are_of_tests_that_there_are() -> None:
-    for name in SHARES:
+    for name in (*SHARES, *LONG):
         file, _, test = name.partition("::")
         path = ROOT / file
         assert path.is_file() and f"def {test.rpartition('::')[2]}(" in path.read_text(), name
@@ -61,3 +62,9 @@ def test_shares_are_made_of_what_was_measured(tmp_path: Path) -> None:
     most = min(40, math.ceil(40 * 0.5 / SECONDS))
     found = {"tests/test_sampling.py::test_a": most, "tests/test_sampling.py::test_c": 2}
     assert shares(report) == found
+    assert long(report) == ["tests/test_sampling.py::test_c"]
+
+
+def test_long_tests_are_slow_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "LONG", frozenset({"tests/test_of.py::test_it"}))
+    assert not kept(cases(3, None))
