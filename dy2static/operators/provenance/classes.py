@@ -145,8 +145,11 @@ def _write_own(check: CheckWriter, obj: Any, cls: type, name: str, own: Any) -> 
     """The object is of its class, and has itself what it has now under a name; None: nothing."""
     check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
     if has_unasked(obj, "__dict__"):
-        here = f"{check.bind(obj)}.__dict__"
-        check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
+        here = check.local(f"{check.bind(obj)}.__dict__")
+        if own is None:
+            check.lacks(here, name)
+        else:
+            check.require(f"{here}[{name!r}] is {check.bind(own)}")
 
 
 def note_super(session: Session, obj: Any, name: str) -> None:

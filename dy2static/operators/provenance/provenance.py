@@ -579,7 +579,7 @@ def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> Non
     if not written(session, Place("global", namespace, name)):
         session.guards.add_test(
             (id(namespace), name), f"global '{name}'", lambda: name not in namespace,
-            write=lambda check: check.require(f"{name!r} not in {check.bind(namespace)}"),
+            write=lambda check: check.lacks(check.bind(namespace), name),
         )
 
 

@@ -80,7 +80,10 @@ class ModuleFacts:
         if self._with_mode:
             check.require(f"{space}['training'] is {check.bind(self._training)}")
         own = self._forward[1]
-        check.require(f"{space}['forward'] is {check.bind(own)}" if own is not None else f"'forward' not in {space}")
+        if own is None:
+            check.lacks(space, "forward")
+        else:
+            check.require(f"{space}['forward'] is {check.bind(own)}")
         if self._no_hooks:
             check.require(f"not ({' or '.join(f'{space}[{name!r}]' for name in self._no_hooks)})")
         if len(self._no_hooks) < len(_HOOKS):

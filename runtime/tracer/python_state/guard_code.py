@@ -13,7 +13,7 @@ Nothing of the user's enters the text but names of attributes, which are identif
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -47,9 +47,9 @@ class CheckWriter:
         self._required: set[str] = set()
         self._checked: list[tuple[str, torch.Tensor, Sequence[int | None] | None]] = []
         self._lacking: dict[type, dict[str, None]] = {}
-        """Classes, and the names that none of their attributes may have."""
-        self._unhidden: dict[str, dict[str, None]] = {}
-        """Locals that are the attributes of a module, and the names that none of them may have."""
+        """Classes of modules, and the names that none of their attributes may have."""
+        self._unnamed: dict[str, dict[str, None]] = {}
+        """Expressions that give dicts, and the names that none of them may have."""
         self._held: dict[str, Any] = {}
         """What expressions are known to give: this very object."""
         self._absent: dict[type, dict[str, None]] = {}
@@ -130,11 +130,11 @@ class CheckWriter:
         self._lacking.setdefault(type(module), {})[name] = None
         if found is None:
             return f"{space}[{name!r}]"
-        self._unhidden.setdefault(space, {})[name] = None
+        self.lacks(space, name)
         slots = [one for one in ("_parameters", "_buffers", "_modules") if one in module.__dict__]
         slot = next(one for one in slots if module.__dict__[one] is found)
         for before in slots[: slots.index(slot)]:  # in which Python looks first
-            self._unhidden.setdefault(self.local(f"{space}[{before!r}]"), {})[name] = None
+            self.lacks(self.local(f"{space}[{before!r}]"), name)
         return f"{self.local(f'{space}[{slot!r}]')}[{name!r}]"
 
     def attribute(self, owner: str, name: str) -> str:
@@ -180,9 +180,23 @@ class CheckWriter:
         """The name of a class's own attributes, a live view that is looked up once: its metaclass is not asked."""
         return self.bind(self._spaces.setdefault(cls, cls.__dict__))
 
+    def _left(self, cls: type, names: Iterable[str]) -> list[str]:
+        """Conditions for ``_leaves_to_the_instance``; which names its classes may not have is noted."""
+        module = torch.nn.Module
+        for one in cls.__mro__:
+            asked = () if one is object else ("__getattribute__",) if one is module else (*_ASKED,)
+            for name in (*names, *asked):
+                self.absent(one, name)
+        return [f"{self.bind(cls)}.__mro__ is {self.bind(cls.__mro__)}",
+                f"{self.namespace(module)}['__getattr__'] is {self.bind(module.__getattr__)}"]  # fmt: skip
+
     def absent(self, cls: type, name: str) -> None:
         """A class itself has nothing under a name."""
         self._absent.setdefault(cls, {})[name] = None
+
+    def lacks(self, items: str, name: str) -> None:
+        """The dict that an expression gives has no such key."""
+        self._unnamed.setdefault(items, {})[name] = None
 
     def give(self, local: str) -> None:
         """Make a tensor part of the result."""
@@ -197,10 +211,9 @@ class CheckWriter:
             self.require(f"{self.bind(test)}({', '.join(local for local, _, _ in self._checked)})")
         if len(self._apart) > 1:
             self.require(f"len({{{', '.join(f'id({one})' for one in self._apart.values())}}}) == {len(self._apart)}")
-        for space, names in self._unhidden.items():
+        for space, names in self._unnamed.items():
             self.require(f"{space}.keys().isdisjoint({tuple(names)!r})")
-        plainly = [f"{self.bind(_leaves_to_the_instance)}({self.bind(cls)}, {self.bind(tuple(names))})"
-                   for cls, names in self._lacking.items()]  # fmt: skip
+        plainly = [condition for cls, names in self._lacking.items() for condition in self._left(cls, names)]
         plainly += [f"{self.namespace(cls)}.keys().isdisjoint({tuple(names)!r})"
                     for cls, names in self._absent.items()]  # fmt: skip
         self._lines[:0] = [f"if not ({one}): return None" for one in plainly]  # before the first attribute is read
@@ -215,6 +228,9 @@ class CheckWriter:
         exec(compile(text, "<check>", "exec"), self._namespace)  # names and numbers only
         check: Check = self._namespace["check"]
         return check
+
+
+_ASKED = ("__getattr__", "__getattribute__")
 
 
 def _leaves_to_the_instance(cls: type, names: tuple[str, ...]) -> bool:

@@ -194,12 +194,23 @@ def _has_items(value: Any) -> bool:
 def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
     kind, length = type(value), _length(value)
     own: Any = kind_of_items(kind) if isinstance(value, dict) else kind
+    if kind is dict and all(is_plain(one) and type(one) not in (float, complex) for one in (*value, *value.values())):
+        return _is_plain_dict(dict(value))
     tests = [(is_like(key, inside), is_like(item, inside)) for key, item in own.items(value)]
     return lambda other: (
         type(other) is kind
         and own.__len__(other) == length
         and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, own.items(other)))
     )
+
+
+def _is_plain_dict(value: dict[Any, Any]) -> Test:
+    """The same for a dict of what is the same when it is equal and of one type."""
+    keys, kinds = list(value), [*map(type, value), *map(type, value.values())]
+    return lambda other: (
+        type(other) is dict and [*map(type, other), *map(type, other.values())] == kinds
+        and list(other) == keys and other == value
+    )  # fmt: skip
 
 
 def _with_own(value: Any, name: str, test: Test) -> Test:
