@@ -9,9 +9,10 @@ import array
 import contextlib
 import functools
 import math
+import operator
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -169,10 +170,12 @@ def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
             other is value
             or (type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
         )
-    tests = [is_like(item, inside) for item in own_items(value)]
+    tests, items = [is_like(item, inside) for item in own_items(value)], _are(own_items(value))
     if kind is own:
         return lambda other: (
-            type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
+            type(other) is kind
+            and len(other) == length
+            and (items(other) or all(test(item) for test, item in zip(tests, other)))
         )
     return lambda other: (
         type(other) is kind and own.__len__(other) == length
@@ -194,23 +197,30 @@ def _has_items(value: Any) -> bool:
 def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
     kind, length = type(value), _length(value)
     own: Any = kind_of_items(kind) if isinstance(value, dict) else kind
-    if kind is dict and all(is_plain(one) and type(one) not in (float, complex) for one in (*value, *value.values())):
-        return _is_plain_dict(dict(value))
     tests = [(is_like(key, inside), is_like(item, inside)) for key, item in own.items(value)]
+    keys, items = (_are(own.keys(value)), _are(own.values(value))) if isinstance(value, dict) else (_never, _never)
     return lambda other: (
         type(other) is kind
         and own.__len__(other) == length
-        and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, own.items(other)))
-    )
-
-
-def _is_plain_dict(value: dict[Any, Any]) -> Test:
-    """The same for a dict of what is the same when it is equal and of one type."""
-    keys, kinds = list(value), [*map(type, value), *map(type, value.values())]
-    return lambda other: (
-        type(other) is dict and [*map(type, other), *map(type, other.values())] == kinds
-        and list(other) == keys and other == value
+        and (
+            keys(own.keys(other)) and items(own.values(other))
+            or all(one(key) and two(item) for (one, two), (key, item) in zip(tests, own.items(other)))
+        )
     )  # fmt: skip
+
+
+def _are(values: Iterable[Any]) -> Test:
+    """The quick answer to whether as many values are these very objects, none of which can have changed since."""
+    same, kinds = list(values), list(map(type, values))
+    if not all(is_plain(one) or by_identity(one) for one in same):
+        return _never
+    if not any(has_other_classes(one) for one in same):
+        return lambda others: all(map(operator.is_, others, same))
+    return lambda others: all(map(operator.is_, others, same)) and [*map(type, others)] == kinds
+
+
+def _never(others: Any) -> bool:
+    return False
 
 
 def _with_own(value: Any, name: str, test: Test) -> Test:

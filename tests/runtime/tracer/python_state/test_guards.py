@@ -138,6 +138,30 @@ def test_a_container_inside_itself_is_compared_by_identity_there() -> None:
     assert is_like(value)(value) and not is_like(value)(other)
 
 
+@pytest.mark.parametrize("number", range(len(HOLDING)))
+def test_items_that_are_the_very_same_may_have_changed(number: int) -> None:
+    """An object may have got another class, a list in a container other items, a container other objects."""
+
+    class One:
+        pass
+
+    class Other:
+        pass
+
+    inner: Any = One()
+    held = HOLDING[number](inner)
+    test = is_like(held)
+    assert test(held) and test(HOLDING[number](inner)) and not test(HOLDING[number](One()))
+    inner.__class__ = Other
+    assert not test(held)
+    inner = [1]
+    held = HOLDING[number](inner)
+    test = is_like(held)
+    assert test(held) and test(HOLDING[number]([1]))
+    inner[0] = True
+    assert not test(held)
+
+
 def test_pinned_objects_stay_the_very_same() -> None:
     inner = [1]
     owner = Owner()
