@@ -46,12 +46,12 @@ def _taken(low: Lowering, op: Operator, table: Tensor, numbers: Tensor, negative
 
 def emit_index(low: Lowering, op: Operator) -> None:
     """``table[numbers]``."""
-    _taken(low, op, low.dense_operand(op.args[0]), _numbers(low, _only(op.args[1])), True)
+    _taken(low, op, low.dense_operand(op.args[0], may_copy=False), _numbers(low, _only(op.args[1])), True)
 
 
 def emit_embedding(low: Lowering, op: Operator) -> None:
     """``embedding``."""
-    table = low.dense_operand(op.args[0])
+    table = low.dense_operand(op.args[0], may_copy=False)
     if table.rank != 2:
         raise Unsupported("a rank")
     _taken(low, op, table, _numbers(low, op.args[1]), False)

@@ -137,6 +137,8 @@ class Lowering:
     """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
     rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
     """How an Operator becomes C, by its name; "call" says what happens to those that no rule takes."""
+    copies: list[Tensor] = field(default_factory=list)
+    """Dense copies of what the Operator that is being written reads; they are given up after it."""
     alone: bool = False
     """Whether nothing runs the Operators again where C gives up: then C tells of an exception itself."""
     writing: bool = False
@@ -302,12 +304,22 @@ class Lowering:
         self.copy(made, t)
         return made
 
-    def dense_operand(self, operand: Operand) -> Tensor:
-        """A tensor that lies in dense row-major memory as it is. Errors raised: Unsupported."""
-        found = self.memory(self.tensor(operand))
-        if found.strides is not None or not found.straight:
+    def dense_operand(self, operand: Operand, *, may_copy: bool = True) -> Tensor:
+        """A tensor in dense row-major memory: itself, or a copy that lasts as long as the Operator that reads it.
+
+        ``may_copy``: whether no more than the Operator's own work is spent on it. Errors raised: Unsupported.
+        """
+        return self.copied(self.memory(self.tensor(operand)), may_copy)
+
+    def copied(self, t: Tensor, may_copy: bool = True) -> Tensor:
+        """The same of what is in memory."""
+        if t.strides is None and t.straight:
+            return t
+        if not (may_copy and self.target.copies):
             raise Unsupported("a layout")
-        return found
+        self.flush()
+        self.copies.append(self.dense(t))
+        return self.copies[-1]
 
     def copy(self, to: Tensor, source: Tensor) -> None:
         """Write the elements of one tensor into the memory of another, of the same dtype and sizes."""
@@ -423,7 +435,7 @@ class Lowering:
         """One Operator, and the end of what it was the last to read."""
         self.w.note(op.location)
         outer, self.w.failure = self.w.failure, self.failure(op)
-        indent = self.w.indent
+        indent, copies = self.w.indent, len(self.copies)
         rule = self.rules.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
             rule = self.rules["call"]
@@ -444,6 +456,8 @@ class Lowering:
                 raise
             self.w.close(indent)
             self.rules["call"](self, op)
+        while len(self.copies) > copies:
+            self.release(self.copies.pop())
         if not op.blocks:
             self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])
         if not self.around and self.leaving:

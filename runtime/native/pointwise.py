@@ -84,16 +84,54 @@ def element(low: Lowering, nest: Nest, one: Tensor | Number, dtype: torch.dtype)
     return convert(nest.load(low, one), one.dtype, dtype)
 
 
-def order_of(operands: Sequence[Tensor], dims: tuple[Expr, ...]) -> tuple[int, ...]:
+def order_of(low: Lowering, operands: Sequence[Tensor], dims: tuple[Expr, ...]) -> tuple[int, ...]:
     """How the dimensions of a result lie in memory: as TensorIterator has it, where that is certain."""
     straight = identity(len(dims))
     whole = [one for one in operands if one.rank > 1]
     if all(one.straight for one in whole):
         return straight
+    given = [(one.dims, low.strides(one)) for one in operands]
+    iterated = _iterated(given, dims)
+    if iterated is not None and iterated == _iterated(given[::-1], dims):  # some kernels have them the other way round
+        return iterated
     first = next(one for one in operands if one.rank > 0)
     if first.rank != len(dims) or first.dims != dims or not first.order or 0 in (first.strides or ()):
         raise Unsupported("a layout that is not certain")
     return first.order
+
+
+def _iterated(
+    operands: Sequence[tuple[Sequence[Expr], Sequence[Expr]]], dims: Sequence[Expr]
+) -> tuple[int, ...] | None:
+    """The same where sizes and strides are known, and no size is 1: TensorIterator's ``reorder_dimensions``.
+
+    operands: sizes and strides of each. It sorts dimensions by the strides of the first operand that has both.
+    """
+    count, places = len(dims), []
+    for sizes, strides in operands:
+        ahead = [0] * (count - len(sizes))
+        places.append([*ahead, *(0 if size == 1 else step for size, step in zip(sizes, strides))])
+    known = [one for one in dims if isinstance(one, int) and one != 1]
+    if len(known) < count or not all(isinstance(step, int) for steps in places for step in steps):
+        return None
+
+    def compared(a: int, b: int) -> int:
+        for steps in places:
+            if steps[a] != 0 and steps[b] != 0 and (steps[a] != steps[b] or known[a] > known[b]):
+                return -1 if steps[a] < steps[b] else 1  # type: ignore[operator]
+        return 0
+
+    inner = list(reversed(range(count)))  # from the innermost outwards
+    for place in range(1, count):
+        at = place
+        for below in reversed(range(place)):
+            told = compared(inner[below], inner[at])
+            if told < 0:
+                break
+            if told > 0:
+                inner[below], inner[at] = inner[at], inner[below]
+                at = below
+    return tuple(reversed(inner))
 
 
 def compute(
@@ -115,7 +153,7 @@ def compute(
         low.w.line(f"{name} = {expression};")
         made.reg = name
         return made
-    order = order_of(tensors, dims)
+    order = order_of(low, tensors, dims)
     nest = low.nest
     fits = nest is not None and nest.dims == dims and nest.order == order and len(nest.steps) < MOST
     for one in tensors:

@@ -99,7 +99,7 @@ def emit(low: Lowering, op: Operator) -> None:
         return
     low.memory(x)
     if not x.straight:
-        raise Unsupported("a layout")
+        x = low.copied(x)
     low.flush()
     low.give(op.outputs[0], reduce(low, x, dims, keep, short, dtype))
 

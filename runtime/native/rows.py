@@ -20,27 +20,12 @@ from runtime.ops import aten
 
 
 def _given(low: Lowering, *operands: Operand) -> list[Tensor]:
-    """Tensors of one dtype of floats in dense memory."""
+    """Tensors of one dtype of floats in dense memory: copies where they lie otherwise, as PyTorch makes them."""
     found = low.row.given(low, [low.tensor(one) for one in operands])
-    if any(one.dtype != found[0].dtype or one.strides is not None or not one.straight for one in found) or (
+    if any(one.dtype != found[0].dtype for one in found) or (
             found[0].dtype not in FLOATS and not (low.target.halves_in_rows and found[0].dtype in HALVES)):  # fmt: skip
         raise Unsupported("these tensors")
-    return found
-
-
-def _laid(low: Lowering, operand: Operand) -> list[Tensor]:
-    """One tensor of floats in dense memory: a copy where it lies otherwise, as PyTorch makes one."""
-    x = low.tensor(operand)
-    if not low.target.copies_rows or (x.pending or x.strides is None and x.straight) or x.dtype not in FLOATS:
-        return _given(low, operand)
-    low.flush()
-    return [low.dense(x)]
-
-
-def _done(low: Lowering, operand: Operand, x: Tensor) -> None:
-    """Give up the copy, if it is one."""
-    if x is not low.value(operand):
-        low.release(x)
+    return [low.copied(one) for one in found]
 
 
 def _ending(x: Tensor) -> str:
@@ -63,7 +48,7 @@ def _alike(low: Lowering, a: Tensor, b: Tensor) -> None:
 def emit_softmax(low: Lowering, op: Operator) -> None:
     """``softmax`` and ``log_softmax`` along the last dimension."""
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    (x,) = _laid(low, op.args[0])
+    (x,) = _given(low, op.args[0])
     if call.get("half_to_float") or call.get("dtype") not in (None, x.dtype) or not x.rank or (
             axis(x, call["dim"]) != x.rank - 1):  # fmt: skip
         raise Unsupported("this softmax")
@@ -83,7 +68,6 @@ def emit_softmax(low: Lowering, op: Operator) -> None:
             low.row.fold(low, n, [("+", "sum")], f"const {t} e = m_exp_{s}(x[j] - top); y[j] = e; sum += e;")
             low.w.line(f"const {t} part = ({t})(1 / sum);")
             low.row.map(low, n, "y[j] = y[j] * part;")
-    _done(low, op.args[0], x)
     low.give(op.outputs[0], made)
 
 
@@ -139,7 +123,7 @@ def _weights(low: Lowering, x: Tensor, stay: int, *operands: Operand) -> list[Te
 def emit_layer_norm(low: Lowering, op: Operator) -> None:
     """``layer_norm``, and with its means and inverse deviations for a backward half."""
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    (x,) = _laid(low, op.args[0])
+    (x,) = _given(low, op.args[0])
     stay, rows, n = _row_of(low, x, call["normalized_shape"])
     weight, bias = _weights(low, x, stay, call.get("weight"), call.get("bias"))
     if not isinstance(call["eps"], float):
@@ -162,7 +146,6 @@ def emit_layer_norm(low: Lowering, op: Operator) -> None:
         low.row.map(low, n, f"y[j] = (x[j] - m) * a{factor}{addend};")
         for one, text in zip(facts, ("mean", "inverse")):
             low.row.once(low, f"p{one.n}[i] = ({computed(one)}){text};")
-    _done(low, op.args[0], x)
     unread = set(low.live.unread[id(op)])
     for out, value in zip(op.outputs, [made, *facts]):
         if out in unread:
@@ -218,7 +201,7 @@ def emit_layer_norm_backward(low: Lowering, op: Operator) -> None:
 def emit_rms_norm(low: Lowering, op: Operator) -> None:
     """``rms_norm``: each row divided by the root of its mean square."""
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    (x,) = _laid(low, op.args[0])
+    (x,) = _given(low, op.args[0])
     stay, rows, n = _row_of(low, x, call["normalized_shape"])
     (weight,) = _weights(low, x, stay, call.get("weight"))
     eps = call.get("eps")
@@ -232,5 +215,4 @@ def emit_rms_norm(low: Lowering, op: Operator) -> None:
         low.row.fold(low, n, [("+", "squares")], f"squares += ({wide})x[j] * x[j];")
         low.w.line(f"const {t} a = ({t})(1 / sqrt(squares / {n} + ({wide}){text}));")
         low.row.map(low, n, f"y[j] = x[j] * a{'' if weight is None else f' * p{weight.n}[j]'};")
-    _done(low, op.args[0], x)
     low.give(op.outputs[0], made)

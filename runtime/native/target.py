@@ -42,8 +42,8 @@ class Target:
 
     device: torch.device | None = None
     """The device of all its tensors, where a conversion to it moves nothing; None: any that is named may be another."""
-    copies_rows: bool = False
-    """Whether rows that do not lie one after another are copied."""
+    copies: bool = False
+    """Whether operands that do not lie row after row may be copied."""
 
     def sums(self, dtype: torch.dtype) -> str:
         """The type that sums of elements are added in."""
@@ -52,7 +52,7 @@ class Target:
 
 C = Target(registers=True, wide_sums=True, rounds_addends=True, divides_by_numbers=True,
            more_roundings=frozenset({("sigmoid_backward", torch.float16)}), halves_in_rows=False,
-           rereads_rows=True, device=torch.device("cpu"), copies_rows=True)  # fmt: skip
+           rereads_rows=True, device=torch.device("cpu"), copies=True)  # fmt: skip
 """PyTorch's kernels for the CPU."""
 
 

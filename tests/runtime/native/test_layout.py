@@ -40,6 +40,14 @@ BODIES = {
              "%s : f32[4, 6, 2, 4] = aten.neg.default(%r)",
     "beside another": "%r : f32[a, b, c] = aten.add.Tensor(%x, %y)\n%s : f32[a, b, c] = aten.mul.Tensor(%r, %y)",
     "side by side": "%r : f32[a, b, c] = aten.neg.default(%x)\n%s : f32[a, b, 2 c] = aten.cat.default([%x, %r], 2)",
+    "chosen": "%m : bool[a, b, 1] = aten.gt.Scalar(%z, 0.0)\n%r : f32[a, b, c] = aten.where.self(%m, %x, %y)",
+    "one of some": "%r : f32[a, b, c] = aten.mul.Tensor(%x, %z)\n%s : f32[a, b, c] = aten.add.Tensor(%z, %x)",
+    "rows and gradients": "%r : f32[a, b, c] = aten._softmax_backward_data.default(%x, %y, 2, torch.float32)\n"
+                          "%s : f32[a, b, c] = aten.neg.default(%r)",
+    "norms": "%r : f32[a, b, c] = aten.layer_norm.default(%x, [8])\n%s : f32[a, b, c] = aten.neg.default(%r)",
+    "sums over two": "%r : f32[1, b, 1] = aten.sum.dim_IntList(%x, [0, 2], True)\n"
+                     "%s : f32[1, b, 1] = aten.neg.default(%r)",
+    "numbers of the largest": "%r : i64[a, b] = aten.argmax.default(%x, 2)\n%s : i64[a, b] = aten.neg.default(%r)",
     "itself": "%r : f32[a, b, c] = aten.neg.default(%x)\n%s : f32[a, b, c] = aten.detach.default(%x)",
 }
 
@@ -52,7 +60,8 @@ def _program(body: str, sizes: str) -> str:
             text = text.replace(f", {letter}, ", f", {size}, ")
     dims = "4, 6, 8" if sizes == "known" or "4" in text else "a, b, c"
     kinds = [line.split(" = ")[0] for line in text.splitlines()]
-    return (f'program "f" {{\n  input %x : f32[{dims}] = "x"\n  input %y : f32[{dims}] = "y"\n  {text}\n'
+    return (f'program "f" {{\n  input %x : f32[{dims}] = "x"\n  input %y : f32[{dims}] = "y"\n'
+            f'  input %z : f32[{dims.rpartition(", ")[0]}, 1] = "z"\n  {text}\n'
             f"  return {', '.join(kind.split(' : ')[0] for kind in kinds)} as ($0, $1)\n}}")  # fmt: skip
 
 
@@ -62,12 +71,13 @@ def _program(body: str, sizes: str) -> str:
 @pytest.mark.parametrize("way", WAYS)
 def test_as_the_interpreter(way: str, body: str, sizes: str) -> None:
     """Values, strides, which results are views, whether the layout comes first, or after another."""
-    rows, other = torch.randn(4, 6, 8), torch.randn(6, 4, 8).transpose(0, 1)
+    rows, thin, other = torch.randn(4, 6, 8), torch.randn(4, 6, 1), torch.randn(6, 4, 8).transpose(0, 1)
     text = _program(body, sizes)
     x = WAYS[way]()
-    made = agree(text, [x, rows], [rows, x], [x, x], [x, other], [rows, rows], [x, rows], rounding=2e-5)
+    pairs = (x, rows), (rows, x), (x, x), (x, other), (rows, rows), (x, rows)
+    made = agree(text, *[[one, two, thin] for one, two in pairs], rounding=2e-5)
     for _ in range(6):
-        made.run([x, rows], [])
+        made.run([x, rows, thin], [])
     if layout_of(x) is not None or way == "rows":
         assert not gave_up(made)
 
@@ -78,7 +88,7 @@ def test_a_view_of_an_argument_has_its_memory(way: str) -> None:
     x = WAYS[way]()
     made = compiled(_program("views", "known"))
     for number in range(5):
-        turned, negative = made.run([x, torch.randn(4, 6, 8)], [])
+        turned, negative = made.run([x, torch.randn(4, 6, 8), torch.randn(4, 6, 1)], [])
         assert turned.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
         assert turned.storage_offset() == x.storage_offset() and turned.stride() == x.transpose(1, 2).stride()
         assert torch.equal(negative, -x.transpose(1, 2)), number
@@ -111,8 +121,8 @@ def test_where_the_order_is_not_certain() -> None:
 
 def test_strides_that_differ_from_call_to_call() -> None:
     """One C serves rows with any distance between them."""
-    made = agree(_program("elements", "open"),
-                 *[[torch.randn(4, 6, 8 + more)[:, :, :8], torch.randn(4, 6, 8)] for more in range(1, 5)],
-                 rounding=1e-6)  # fmt: skip
+    wide = [torch.randn(4, 6, 8 + more)[:, :, :8] for more in range(1, 5)]
+    rest = [torch.randn(4, 6, 8), torch.randn(4, 6, 1)]
+    made = agree(_program("elements", "open"), *[[one, *rest] for one in wide], rounding=1e-6)
     (one,) = made.written.compiled
     assert len(one.variants) == 1
