@@ -103,15 +103,17 @@ def order_of(low: Lowering, operands: Sequence[Tensor], dims: tuple[Expr, ...]) 
 def _iterated(
     operands: Sequence[tuple[Sequence[Expr], Sequence[Expr]]], dims: Sequence[Expr]
 ) -> tuple[int, ...] | None:
-    """The same where sizes and strides are known, and no size is 1: TensorIterator's ``reorder_dimensions``.
+    """The same where sizes and strides are known: TensorIterator's ``reorder_dimensions``.
 
-    operands: sizes and strides of each. It sorts dimensions by the strides of the first operand that has both.
+    operands: sizes and strides of each. It sorts dimensions by the strides of the first operand that has both. None
+    too where the stride of a dimension of size 1 decides, as that may be any.
     """
     count, places = len(dims), []
     for sizes, strides in operands:
-        ahead = [0] * (count - len(sizes))
-        places.append([*ahead, *(0 if size == 1 else step for size, step in zip(sizes, strides))])
-    known = [one for one in dims if isinstance(one, int) and one != 1]
+        ahead = count - len(sizes)
+        here = zip(sizes, dims[ahead:], strides)
+        places.append([*[0] * ahead, *(0 if size == 1 and dim != 1 else step for size, dim, step in here)])
+    known = [one for one in dims if isinstance(one, int)]
     if len(known) < count or not all(isinstance(step, int) for steps in places for step in steps):
         return None
 
@@ -121,17 +123,23 @@ def _iterated(
                 return -1 if steps[a] < steps[b] else 1  # type: ignore[operator]
         return 0
 
-    inner = list(reversed(range(count)))  # from the innermost outwards
-    for place in range(1, count):
-        at = place
-        for below in reversed(range(place)):
-            told = compared(inner[below], inner[at])
-            if told < 0:
-                break
-            if told > 0:
-                inner[below], inner[at] = inner[at], inner[below]
-                at = below
-    return tuple(reversed(inner))
+    def arranged(inner: list[int]) -> list[int]:
+        """Dimensions, which come from the innermost outwards, from the outermost inwards."""
+        for place in range(1, len(inner)):
+            at = place
+            for below in reversed(range(place)):
+                told = compared(inner[below], inner[at])
+                if told < 0:
+                    break
+                if told > 0:
+                    inner[below], inner[at] = inner[at], inner[below]
+                    at = below
+        return inner[::-1]
+
+    found = arranged(list(reversed(range(count))))
+    moving = [dim for dim in reversed(range(count)) if known[dim] != 1]
+    # where a size is 1 the stride may be any
+    return tuple(found) if [dim for dim in found if known[dim] != 1] == arranged(moving) else None
 
 
 def compute(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 import torch
 
-from runtime.native.pointwise import BINARY_NAMES, COMPARISONS, FLOAT_UNARY, SAME_UNARY
+from runtime.native.pointwise import BINARY_NAMES, COMPARISONS, FLOAT_UNARY, SAME_UNARY, _iterated
 from tests.runtime.native.programs import agree, compiled, gave_up
 
 _DEFAULT = ("maximum", "minimum", "logical_and", "logical_or", "logical_xor", "floor_divide", "tanh_backward",
@@ -179,3 +180,32 @@ def test_a_number_that_is_cut_to_nothing_has_no_sign(dtype: torch.dtype, whole: 
   return %z as $0
 }}"""
     agree(text, *[[torch.linspace(-0.9, 0.9, n).to(dtype)] for n in (3, 50)])
+
+
+def _laid(generator: random.Random, sizes: list[int]) -> torch.Tensor:
+    """A tensor that broadcasts to some sizes, with its dimensions in any order, gaps, expanded dimensions."""
+    order = generator.sample(range(len(sizes)), len(sizes))
+    own = [size if generator.random() > 0.25 else 1 for size in sizes]
+    whole = torch.randn([own[dim] + generator.choice([0, 0, 1]) for dim in order])
+    laid = whole.permute([order.index(dim) for dim in range(len(sizes))])[tuple(slice(0, size) for size in own)]
+    return laid.expand(sizes) if generator.random() < 0.2 else laid
+
+
+def test_the_layout_of_results_is_told_as_tensoriterator_has_it() -> None:
+    """Never another one; hardly ever none."""
+    generator = random.Random(0)
+    told = 0
+    for _ in range(3000):
+        sizes = [generator.choice([1, 2, 3, 4]) for _ in range(generator.randint(1, 4))]
+        operands = [_laid(generator, sizes) for _ in range(generator.randint(1, 3))]
+        made = (torch.exp, torch.add, torch.addcmul)[len(operands) - 1](*operands)
+        given = [(tuple(one.shape), one.stride()) for one in operands]
+        order = _iterated(given, tuple(made.shape))
+        if order is None:
+            continue
+        told += 1
+        step = 1
+        for dim in reversed(order):
+            assert made.shape[dim] == 1 or made.stride(dim) == step, (given, made.stride(), order)
+            step *= made.shape[dim]
+    assert told > 2900, told
