@@ -136,10 +136,13 @@ def _iterated(
                     at = below
         return inner[::-1]
 
-    found = arranged(list(reversed(range(count))))
-    moving = [dim for dim in reversed(range(count)) if known[dim] != 1]
-    # where a size is 1 the stride may be any
-    return tuple(found) if [dim for dim in found if known[dim] != 1] == arranged(moving) else None
+    found = arranged([dim for dim in reversed(range(count)) if known[dim] != 1])
+    if [dim for dim in arranged(list(reversed(range(count)))) if known[dim] != 1] != found:
+        return None
+    for dim in range(count):
+        if known[dim] == 1:  # its place means nothing
+            found.insert(next((place for place, one in enumerate(found) if one > dim), count), dim)
+    return tuple(found)
 
 
 def compute(
