@@ -26,27 +26,37 @@ def _numbers(low: Lowering, operand: Operand) -> Tensor:
     return found
 
 
-def _only(indices: Operand) -> Operand:
-    if not isinstance(indices, (list, tuple)) or len(indices) != 1 or indices[0] is None:
-        raise Unsupported("several dimensions")
-    return indices[0]
+def _each(low: Lowering, indices: Operand) -> tuple[Tensor, ...]:
+    """The numbers of rows in the first dimensions, of the same sizes for each."""
+    if not isinstance(indices, (list, tuple)) or not indices or None in indices:
+        raise Unsupported("other dimensions than the first")
+    found = tuple(_numbers(low, one) for one in indices)
+    for other in found[1:]:
+        if other.rank != found[0].rank:
+            raise Unsupported("numbers of other sizes")
+        for a, b in zip(found[0].dims, other.dims):
+            if a != b and isinstance(a, int) and isinstance(b, int):
+                raise Unsupported("numbers of other sizes")
+            if a != b:
+                low.w.bail(f"{a} != {b}")
+    return found
 
 
-def _taken(low: Lowering, op: Operator, table: Tensor, numbers: Tensor, negative: bool) -> None:
-    if table.rank < 1:
+def _taken(low: Lowering, op: Operator, table: Tensor, numbers: tuple[Tensor, ...], negative: bool) -> None:
+    if table.rank < len(numbers):
         raise Unsupported("a number")
     low.flush()
-    made = low.fresh(table.dtype, (*numbers.dims, *table.dims[1:]))
-    width = low.w.product(table.dims[1:])
-    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers.dims)}; i++)"):
-        row_number(low, f"p{numbers.n}[i]", table.dims[0], negative)
+    made = low.fresh(table.dtype, (*numbers[0].dims, *table.dims[len(numbers) :]))
+    width = low.w.product(table.dims[len(numbers) :])
+    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers[0].dims)}; i++)"):
+        row_number(low, numbers, table.dims[: len(numbers)], negative)
         low.w.line(f"d2s_copy(p{made.n} + i * {width}, p{table.n} + k * {width}, {width} * sizeof({made.ctype}));")
     low.give(op.outputs[0], made)
 
 
 def emit_index(low: Lowering, op: Operator) -> None:
-    """``table[numbers]``."""
-    _taken(low, op, low.dense_operand(op.args[0], may_copy=False), _numbers(low, _only(op.args[1])), True)
+    """``table[numbers]``, ``table[rows, columns]``."""
+    _taken(low, op, low.dense_operand(op.args[0], may_copy=False), _each(low, op.args[1]), True)
 
 
 def emit_embedding(low: Lowering, op: Operator) -> None:
@@ -54,23 +64,23 @@ def emit_embedding(low: Lowering, op: Operator) -> None:
     table = low.dense_operand(op.args[0], may_copy=False)
     if table.rank != 2:
         raise Unsupported("a rank")
-    _taken(low, op, table, _numbers(low, op.args[1]), False)
+    _taken(low, op, table, (_numbers(low, op.args[1]),), False)
 
 
 def _give(low: Lowering, op: Operator, part: Part) -> None:
     """What is zero but for some rows; not made where all that happens is that they are added to a total."""
     numbers, grad = part.rows, part.grad
-    assert numbers is not None
-    if len(grad.dims) != numbers.rank + len(part.dims) - 1:
+    if len(grad.dims) != numbers[0].rank + len(part.dims) - len(numbers):
         raise Unsupported("sizes")
-    for own, other in zip(grad.dims, (*numbers.dims, *part.dims[1:])):
+    for own, other in zip(grad.dims, (*numbers[0].dims, *part.dims[len(numbers) :])):
         if isinstance(own, int) and isinstance(other, int) and own != other:
             raise Unsupported("sizes")
         if own != other:
             low.w.bail(f"{own} != {other}")
     low.flush()
     if is_only_added(low, op):
-        low.parts[op.outputs[0]] = Part(low.same(grad), part.dims, part.of, low.same(numbers), part.padding)
+        kept = tuple(low.same(one) for one in numbers)
+        low.parts[op.outputs[0]] = Part(low.same(grad), part.dims, part.of, kept, part.padding)
         return
     made = low.fresh(grad.dtype, part.dims)
     zero(low, made)
@@ -90,16 +100,16 @@ def emit_index_put(low: Lowering, op: Operator) -> None:
     zeros = made_by is not None and made_by.name in ("aten.new_zeros.default", "aten.zeros.default")
     if not zeros or len(op.args) < 4 or op.args[3] is not True:
         raise Unsupported("what is not zero")
-    grad, numbers = low.dense_operand(op.args[2]), _numbers(low, _only(op.args[1]))
+    grad, numbers = low.dense_operand(op.args[2]), _each(low, op.args[1])
     like = low.tensor(given)
-    if like.rank < 1 or like.dtype != grad.dtype or grad.dtype not in FLOATS:
+    if like.rank < len(numbers) or like.dtype != grad.dtype or grad.dtype not in FLOATS:
         raise Unsupported("a rank")
     _give(low, op, Part(grad, like.dims, _no_view, numbers))
 
 
 def emit_embedding_backward(low: Lowering, op: Operator) -> None:
     """The gradient of ``embedding``, its padding left out."""
-    grad, numbers = low.dense_operand(op.args[0]), _numbers(low, op.args[1])
+    grad, numbers = low.dense_operand(op.args[0]), (_numbers(low, op.args[1]),)
     count, padding = op.args[2], op.args[3]
     if type(count) is not int or type(padding) is not int or op.args[4] is not False or grad.dtype not in FLOATS or (
             not grad.rank):  # fmt: skip

@@ -193,8 +193,8 @@ def _accumulate_part(low: Lowering, op: Operator, part: Part) -> None:
             low.release(made)
             given.append(made)
     low.release(part.grad)
-    if part.rows is not None:
-        low.release(part.rows)
+    for numbers in part.rows:
+        low.release(numbers)
     low.give(op.outputs[0], low.settle(out, given))
 
 

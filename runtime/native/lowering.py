@@ -88,7 +88,7 @@ class Part:
     grad: Tensor
     dims: tuple[Expr, ...]
     of: Callable[[Tensor], Tensor]
-    rows: Tensor | None = None
+    rows: tuple[Tensor, ...] = ()
     padding: int | None = None
 
 

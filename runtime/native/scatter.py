@@ -7,7 +7,7 @@ Where a loop adds such gradients up, the slice is added to the total in its plac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from runtime.ir import Operator
 from runtime.native.lowering import Lowering, Part
@@ -46,7 +46,7 @@ def zero(low: Lowering, t: Tensor) -> None:
 
 def put(low: Lowering, whole: Tensor, part: Part, *, add: bool) -> None:
     """Write a part of some memory, or add to it."""
-    if part.rows is not None:
+    if part.rows:
         add_rows(low, whole, part)
         return
     to, g = part.of(whole), part.grad
@@ -64,23 +64,27 @@ def put(low: Lowering, whole: Tensor, part: Part, *, add: bool) -> None:
     low.release(to)
 
 
-def row_number(low: Lowering, text: str, count: Expr, negative: bool) -> None:
-    """A row's number as ``k``; one that is out of range ends the attempt. ``negative``: from the end, too."""
-    low.w.line(f"i64 k = {text};")
-    if negative:
-        low.w.line(f"k += k < 0 ? {count} : 0;")
-    low.w.bail(f"k < 0 || k >= {count}")
+def row_number(low: Lowering, numbers: Sequence[Tensor], counts: Sequence[Expr], negative: bool) -> None:
+    """The ``k`` of the row that has the ``i``-th of each of these numbers, one a dimension; one that is out of range
+    ends the attempt. ``negative``: from the end, too."""
+    for place, (one, count) in enumerate(zip(numbers, counts, strict=True)):
+        k = f"k{place}" if place else "k"
+        low.w.line(f"i64 {k} = p{one.n}[i];")
+        if negative:
+            low.w.line(f"{k} += {k} < 0 ? {count} : 0;")
+        low.w.bail(f"{k} < 0 || {k} >= {count}")
+        if place:
+            low.w.line(f"k = k * {count} + {k};")
 
 
 def add_rows(low: Lowering, whole: Tensor, part: Part) -> None:
     """Add rows where their numbers say, one after another."""
     numbers, g = part.rows, part.grad
-    assert numbers is not None
-    width = low.w.product(part.dims[1:])
-    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers.dims)}; i++)"):
+    width = low.w.product(part.dims[len(numbers) :])
+    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers[0].dims)}; i++)"):
         if part.padding is not None:
-            low.w.line(f"if (p{numbers.n}[i] == {part.padding}) continue;")
-        row_number(low, f"p{numbers.n}[i]", part.dims[0], part.padding is None)
+            low.w.line(f"if (p{numbers[0].n}[i] == {part.padding}) continue;")
+        row_number(low, numbers, part.dims[: len(numbers)], part.padding is None)
         low.w.line("#pragma GCC ivdep")
         low.w.line(f"for (i64 j = 0; j < {width}; j++) p{whole.n}[k * {width} + j] += p{g.n}[i * {width} + j];")
 

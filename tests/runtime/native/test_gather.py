@@ -34,6 +34,46 @@ def test_index(x: tuple[int, ...], i: tuple[int, ...], most: int) -> None:
     agree(source, [torch.randn(x), numbers], [torch.randn(x), torch.full(i, -5)], [torch.randn(x), torch.full(i, -6)])
 
 
+SEVERAL = """program "f" {
+  input %x : f32[a, b, c] = "x"
+  input %i : i64[NUMBERS] = "i"
+  input %j : i64[NUMBERS] = "j"
+  input %k : i64[NUMBERS] = "k"
+  %y : f32[NUMBERS, c] = aten.index.Tensor(%x, [%i, %j])
+  %z : f32[NUMBERS] = aten.index.Tensor(%x, [%i, %j, %k])
+  %g : f32[a, b, c] = aten.new_zeros.default(%x, [4, 5, 3])
+  %p : f32[a, b, c] = aten.index_put.default(%g, [%i, %j], %y, True)
+  %q : f32[a, b, c] = aten.index_put.default(%g, [%i, %j, %k], %z, True)
+  return %y, %z, %p, %q as ($0, $1, $2, $3)
+}"""
+
+
+@pytest.mark.parametrize("numbers", [(7,), (2, 3), (1,), (0,)])
+@pytest.mark.parametrize("open_sizes", [True, False])
+def test_numbers_of_several_dimensions(numbers: tuple[int, ...], open_sizes: bool) -> None:
+    """Ones that come twice, negative ones, one that is out of range in one of the dimensions."""
+    dims = ", ".join("mn"[: len(numbers)]) if open_sizes else ", ".join(map(str, numbers))
+    calls = []
+    for out in (None, 0, 1, 2):
+        i, j, k = (torch.randint(-size, size, numbers) for size in (4, 5, 3))
+        if out is not None and i.numel():
+            (i, j, k)[out].view(-1)[-1] = (4, -6, 3)[out]
+        calls.append([torch.randn(4, 5, 3), i, j, k])
+    calls.append([torch.randn(4, 5, 3), *(torch.zeros(numbers, dtype=torch.int64),) * 3])
+    agree(SEVERAL.replace("NUMBERS", dims), *calls, rounding=1e-6)
+
+
+def test_numbers_of_sizes_that_are_broadcast_are_pythons() -> None:
+    text = """program "f" {
+      input %x : f32[4, 5] = "x"
+      input %i : i64[m, 1] = "i"
+      input %j : i64[n] = "j"
+      %y : f32[m, n] = aten.index.Tensor(%x, [%i, %j])
+      return %y as $0
+    }"""
+    agree(text, [torch.randn(4, 5), torch.tensor([[1], [3]]), torch.tensor([0, 2, 4])], in_c=0)
+
+
 GRADIENTS = """program "f" {
   input %g : f32[n, 3] = "g"
   input %i : i64[n] = "i"
