@@ -511,7 +511,7 @@ def _may_raise(node: gast.AST) -> bool:
     return any(isinstance(part, (gast.Subscript, gast.Call)) for part in walk(node))
 
 
-_CHECKED = frozenset({"index_select", "cholesky", "inv", "inverse", "solve"})
+_CHECKED = frozenset({"index_select", "embedding", "cholesky", "inv", "inverse", "solve"})
 """Functions of torch, and methods of tensors, whose exceptions a handler gets (``operators.calls.functions``)."""
 
 

@@ -166,6 +166,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
                      num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2, layerdrop=0.0, mask_time_prob=0.0,
                      num_feat_extract_layers=2), _sound),
     "ibert": (_tiny("IBertForMaskedLM", "IBertConfig", **SMALL), masked),
+    "layoutlm": (_tiny("LayoutLMModel", "LayoutLMConfig", **SMALL), masked),
     "llama": (_tiny("LlamaForCausalLM", "LlamaConfig", **GROUPED), labelled),
     "m2m100": (_seq2seq("M2M100"), pair),
     "mamba": (_tiny("MambaForCausalLM", "MambaConfig", vocab_size=99, hidden_size=32, num_hidden_layers=2,
@@ -239,7 +240,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
 
 KINDS = {
     "encoders": ("albert", "bert", "camembert", "convbert", "data2vec_text", "deberta", "deberta_v2", "distilbert",
-                 "electra", "ernie", "flaubert", "fnet", "funnel", "ibert", "megatron_bert", "mobilebert", "mpnet",
+                 "electra", "ernie", "flaubert", "fnet", "funnel", "ibert", "layoutlm", "megatron_bert", "mobilebert", "mpnet",
                  "rembert", "roberta", "roformer", "squeezebert", "xlm", "xlm_roberta", "xlnet"),
     "decoders": ("bloom", "codegen", "cohere", "falcon", "gemma", "gemma2", "gemma3", "glm", "gpt2", "gpt_bigcode",
                  "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "mistral", "mpt", "nemotron", "olmo", "olmo2",
@@ -256,8 +257,6 @@ KINDS = {
 REFUSED: dict[str, tuple[Callable[[], Any], Callable[..., Inputs], str, str]] = {
     "longformer": (_tiny("LongformerModel", "LongformerConfig", **SMALL, attention_window=4), masked, "D2S231",
                    "the length of a slice depends on a maximum over data"),
-    "layoutlm": (_tiny("LayoutLMModel", "LayoutLMConfig", **SMALL), masked, "D2S229",
-                 "an `except IndexError` around embeddings of data gives their error another message"),
     "led": (_tiny("LEDForConditionalGeneration", "LEDConfig", vocab_size=99, d_model=32, encoder_layers=2,
                   decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=37,
                   decoder_ffn_dim=37, attention_window=4), pair, "D2S231",

@@ -142,7 +142,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             try:
                 return call_torch(session, f, args, kwargs)
             except Dy2StaticError as error:
-                if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.call.known.reading:
+                asked = error.code in ("D2S212", "D2S229")  # what decides, or raises what a handler waits for
+                if asked and policy.may_decide(f) and _name_of(f) not in session.call.known.reading:
                     raise session.restart(Findings(reading=frozenset({_name_of(f)}))) from error
                 raise
     if f in policy.AS_IT_IS:

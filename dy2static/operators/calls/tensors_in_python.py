@@ -46,6 +46,15 @@ def selected(within: Callable[..., Any], tensor: torch.Tensor, dim: int, index: 
     return within(tensor, dim, index)
 
 
+def embedded(
+    within: Callable[..., torch.Tensor], weight: torch.Tensor, indices: torch.Tensor, *options: Any
+) -> torch.Tensor:
+    """``torch.embedding(weight, indices, *options)`` in the same way."""
+    if indices.numel() > 0 and ((indices < 0) | (indices >= weight.shape[0])).any():
+        raise IndexError("index out of range in self")
+    return within(weight, indices, *options)
+
+
 def cholesky(name: str, tensor: torch.Tensor, upper: bool = False) -> torch.Tensor:
     """``torch.linalg.cholesky``, which looks at what the kernel tells: a handler catches what it raises."""
     factor, info = torch.linalg.cholesky_ex(tensor, upper=upper)
@@ -104,4 +113,6 @@ def unbound(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
     return tuple(rows)
 
 
-__all__ = ["cholesky", "each", "equal_fields", "inverse", "listed", "selected", "solved", "squeezed", "unbound"]
+__all__ = [
+    "cholesky", "each", "embedded", "equal_fields", "inverse", "listed", "selected", "solved", "squeezed", "unbound",
+]  # fmt: skip

@@ -4,11 +4,13 @@
     x.unbind(0)              of an open length: a tuple with as many rows
     nonzero(x).squeeze()     of a length that may be 1: a dimension goes, or does not
     x.index_select(0, i)     under ``except IndexError``: the numbers are looked at first
+    F.embedding(i, x)        in the same way
     torch.linalg.inv(x)      under ``except LinAlgError``: what the kernel tells is looked at
 """
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +30,7 @@ InPython = tuple[Any, tuple[Any, ...]]
 def in_python(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
     """What to call in place of torch's ``f``; None where it is called as it is."""
     rule = _RULES.get(unasked(f, "__name__", ""))
-    if rule is None:
+    if rule is None or isinstance(f, types.FunctionType):  # ``F.embedding`` has other arguments
         return None
     owner = unasked(f, "__self__")
     given = args if owner is None or isinstance(owner, types.ModuleType) else (owner, *args)
@@ -66,7 +68,16 @@ def _selected(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) 
     """``tensor.index_select(dim, index)``."""
     if kwargs or len(given) != 3 or not catching.is_handled(session, IndexError):
         return None
-    return (tensors_in_python.selected, (_within, *given)) if _raises_index_errors(*given[:2]) else None
+    within = functools.partial(_within, torch.index_select)
+    return (tensors_in_python.selected, (within, *given)) if _raises_index_errors(*given[:2]) else None
+
+
+def _embedded(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
+    """``torch.embedding(weight, indices, ...)``."""
+    if kwargs or len(given) < 2 or not isinstance(given[1], torch.Tensor) or not given[0].dim() or (
+            not catching.is_handled(session, IndexError)):  # fmt: skip
+        return None
+    return tensors_in_python.embedded, (functools.partial(_within, torch.embedding), *given)
 
 
 def _raises_index_errors(tensor: torch.Tensor, dim: Any) -> bool:
@@ -75,14 +86,14 @@ def _raises_index_errors(tensor: torch.Tensor, dim: Any) -> bool:
     return type(dim) is int and dim % max(tensor.dim(), 1) != 1
 
 
-def _within(tensor: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
-    """``index_select`` of numbers that lie in the tensor: no handler has anything to catch."""
+def _within(function: Callable[..., torch.Tensor], *args: Any) -> torch.Tensor:
+    """What a function gives for numbers that lie in the tensor: no handler has anything to catch."""
     session = active()
     if session is None:
-        return torch.index_select(tensor, dim, index)
+        return function(*args)
     handlers, session.exceptions.catching = session.exceptions.catching, []
     try:
-        return torch.index_select(tensor, dim, index)
+        return function(*args)
     finally:
         session.exceptions.catching = handlers
 
@@ -101,7 +112,7 @@ def _checked(function: Any, *first: str, names: tuple[str, ...] = (), keywords: 
 
 
 _RULES: dict[str, Callable[[Session, tuple[Any, ...], dict[str, Any]], InPython | None]] = {
-    "tolist": _listed, "unbind": _unbound, "squeeze": _squeezed, "index_select": _selected,
+    "tolist": _listed, "unbind": _unbound, "squeeze": _squeezed, "index_select": _selected, "embedding": _embedded,
     "linalg_cholesky": _checked(tensors_in_python.cholesky, "linalg.cholesky", names=("input",),
                                 keywords=frozenset({"upper"})),
     "cholesky": _checked(tensors_in_python.cholesky, "cholesky", names=("input",), keywords=frozenset({"upper"})),
