@@ -240,8 +240,8 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
 
 KINDS = {
     "encoders": ("albert", "bert", "camembert", "convbert", "data2vec_text", "deberta", "deberta_v2", "distilbert",
-                 "electra", "ernie", "flaubert", "fnet", "funnel", "ibert", "layoutlm", "megatron_bert", "mobilebert", "mpnet",
-                 "rembert", "roberta", "roformer", "squeezebert", "xlm", "xlm_roberta", "xlnet"),
+                 "electra", "ernie", "flaubert", "fnet", "funnel", "ibert", "layoutlm", "megatron_bert", "mobilebert",
+                 "mpnet", "rembert", "roberta", "roformer", "squeezebert", "xlm", "xlm_roberta", "xlnet"),
     "decoders": ("bloom", "codegen", "cohere", "falcon", "gemma", "gemma2", "gemma3", "glm", "gpt2", "gpt_bigcode",
                  "gpt_neo", "gpt_neox", "gptj", "granite", "llama", "mistral", "mpt", "nemotron", "olmo", "olmo2",
                  "opt", "persimmon", "phi", "phi3", "qwen2", "qwen3", "smollm3", "stablelm", "starcoder2", "xglm"),
