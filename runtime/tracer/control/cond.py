@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.control import existence
 from runtime.tracer.control.branches import (
     Names,
     Path,
@@ -101,7 +102,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         content = place.kind == "content"
         if made and (content and merged.made or not outside(session, entry, before)):
             before = NOWHERE
-        ends = [path.contents if content else path.places for path in paths]
+        ends = [_nowhere(path, place) or (path.contents if content else path.places) for path in paths]
         join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
         if made and isinstance(join.items[-1][1], structure.Options):
             del join.items[-1]
@@ -112,6 +113,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     values = join.emit(name, pred, location)
     if not alive:
         raise PathEnds()
+    existence.note_join(session, join.op, paths, merged.fresh, merged.groups, join.known_containers())
     names.set(tuple(values[: len(entry_names)]))
     stores = zip((*places, *merged.places), values[len(entry_names) :])
     for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds
@@ -133,6 +135,11 @@ def _enter(session: Session, flag: Staged, truth: bool | int, scope: Scope) -> N
         known_sizes.hold_on_path(session, flag, truth)
     else:
         selected.hold(session, flag.var, frozenset((truth,)))
+
+
+def _nowhere(path: Path, place: Place) -> dict[Place, Any]:
+    """What a place of a container holds on a path that never has that."""
+    return {place: NOWHERE} if existence.is_missing(path, place.owner) else {}
 
 
 def _before(place: Place) -> Any:

@@ -13,7 +13,7 @@ from runtime.ir import Variable
 from runtime.tracer.numbers.scalars import Staged, StagedBool
 
 if TYPE_CHECKING:
-    from runtime.tracer.recording.session import Session
+    from runtime.tracer.recording.session import Scope, Session
 
 CHOSEN = "chosen"
 """The meaning of a bool that is one plain bool or the other, by a number: the number, and what it is for each value."""
@@ -31,14 +31,20 @@ def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
     session.scope.selected[selector] = values if known is None else known & values
 
 
+def possible(scope: Scope, selector: Variable) -> frozenset[int] | None:
+    """The values that a number may have where a Block is recorded; None: nothing is known of it."""
+    found: frozenset[int] | None = None
+    for one in scope.chain():
+        known = one.selected.get(selector)
+        if known is not None:
+            found = known if found is None else found & known
+    return found
+
+
 def only(session: Session, selector: Variable) -> int | None:
     """The one value that a number has on the path that the trace is on; None if there are several, or none is known."""
-    possible: frozenset[int] | None = None
-    for scope in session.scope.chain():
-        known = scope.selected.get(selector)
-        if known is not None:
-            possible = known if possible is None else possible & known
-    return next(iter(possible)) if possible is not None and len(possible) == 1 else None
+    found = possible(session.scope, selector)
+    return next(iter(found)) if found is not None and len(found) == 1 else None
 
 
-__all__ = ["CHOSEN", "hold", "note_result", "only"]
+__all__ = ["CHOSEN", "hold", "note_result", "only", "possible"]
