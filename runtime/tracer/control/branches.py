@@ -89,7 +89,7 @@ class Path:
     """Tensors older than the path whose ``requires_grad`` it set."""
     held_in_lists: dict[int, Location | None]
     """The containers, by identity, of which lists that grow hold copies at its end."""
-    existing: dict[int, Mapping[Variable, frozenset[int]]]
+    existing: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]]
     """What was known at its end of the runs in which containers exist."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""

@@ -52,6 +52,8 @@ def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: C
     try:
         return _stage(session, "cond", pred, (if_true, if_false), names, truths=(True, False))
     finally:
+        containers.forget_unused(session)
+        existence.forget_unused(session)
         session.origins.forget_unused()
 
 
@@ -64,6 +66,8 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
     try:
         return _stage(session, "switch", index, tuple(branches), names, of)
     finally:
+        containers.forget_unused(session)
+        existence.forget_unused(session)
         session.origins.forget_unused()
 
 

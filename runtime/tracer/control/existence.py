@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Operand, Operator, ScalarType, Variable
 from runtime.tracer.numbers import selected
+from runtime.tracer.python_state.notes import others
 from runtime.tracer.values import structure
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def missing(scope: Scope, facts: Facts) -> bool:
 def is_missing(path: Path, container: Any) -> bool:
     """Whether a container that was there before a path exists in no run that takes it."""
     known = path.existing.get(id(container))
-    return known is not None and missing(path.scope, known)
+    return known is not None and missing(path.scope, known[1])
 
 
 def note_join(
@@ -62,18 +63,18 @@ def note_join(
         for container in made[number]:
             if id(container) not in merged:
                 path = paths[number]
-                before = {one: values for one, values in path.existing.get(id(container), {}).items()
+                before = {one: values for one, values in _facts(path, container).items()
                           if session.visible(one)}  # fmt: skip
                 now = _joined(paths, alive, outputs, {number: container})
                 _note(session, container, {**before, **path.scope.selected, **now})
     for container in others:
         if id(container) not in merged and id(container) in existing:
             there = {number: container for number in alive if not is_missing(paths[number], container)}
-            _note(session, container, {**existing[id(container)], **_joined(paths, alive, outputs, there)})
+            _note(session, container, {**existing[id(container)][1], **_joined(paths, alive, outputs, there)})
     for container, members in one:
-        kept = {variable: set[int]() for variable in existing.pop(id(container), {})}
+        kept = {variable: set[int]() for variable in existing.pop(id(container), (None, {}))[1]}
         for number, member in members.items():
-            facts = paths[number].existing.get(id(member), {})
+            facts = _facts(paths[number], member)
             for variable in list(kept):
                 values = facts.get(variable) or selected.possible(paths[number].scope, variable)
                 if values is None:
@@ -86,8 +87,22 @@ def note_join(
 
 def _note(session: Session, container: Any, facts: Facts) -> None:
     if facts:
-        session.containers.existing[id(container)] = facts
-        session.containers.known_to_exist[id(container)] = container
+        holder = session.containers.known_to_exist.setdefault(id(container), (container,))
+        session.containers.existing[id(container)] = holder, facts
+
+
+def _facts(path: Path, container: Any) -> Facts:
+    return path.existing[id(container)][1] if id(container) in path.existing else {}
+
+
+def forget_unused(session: Session) -> None:
+    """Let go of the containers that nothing refers to any more."""
+    containers = session.containers
+    for key in list(containers.known_to_exist):
+        container = containers.known_to_exist[key][0]
+        if others(container) <= 1:
+            del containers.known_to_exist[key]
+            containers.existing.pop(key, None)
 
 
 def _joined(
@@ -113,7 +128,7 @@ def _values(path: Path, yielded: Operand, container: Any) -> frozenset[int] | No
         return frozenset((yielded,))
     if not isinstance(yielded, Variable):
         return None
-    facts = path.existing.get(id(container), {})
+    facts = _facts(path, container)
     possible = selected.possible(path.scope, yielded)
     if yielded in facts:
         return facts[yielded] if possible is None else facts[yielded] & possible
@@ -144,4 +159,4 @@ def note_iteration(session: Session, carried: Iterable[tuple[structure.Structure
             _note(session, value, facts)
 
 
-__all__ = ["Facts", "is_missing", "missing", "note_iteration", "note_join"]
+__all__ = ["Facts", "forget_unused", "is_missing", "missing", "note_iteration", "note_join"]

@@ -233,7 +233,7 @@ class PathExistence(PathState):
     """What is known of the runs in which containers exist (``existence``). Where a path may be taken several times,
     nothing is: what is so in one iteration need not be in the next."""
 
-    at_end: dict[int, Mapping[Variable, frozenset[int]]]
+    at_end: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]]
 
     def __init__(self, session: Session, once: bool) -> None:
         super().__init__(session)

@@ -6,22 +6,25 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Variable
-from runtime.tracer.numbers.scalars import Staged, StagedBool
+from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope, Session
 
 CHOSEN = "chosen"
-"""The meaning of a bool that is one plain bool or the other, by a number: the number, and what it is for each value."""
+"""The meaning of a bool or int that is one plain one or another, by a number: the number, and what it is for each
+value."""
 
 
 def note_result(session: Session, result: Any, selector: Staged, results: Sequence[Any]) -> None:
     """``result`` is what a ``switch`` gives; ``results``: what its branches do, None for those that end."""
-    if isinstance(result, StagedBool) and all(one is None or type(one) is bool for one in results):
+    kind = bool if isinstance(result, StagedBool) else int
+    if isinstance(result, (StagedBool, StagedInt)) and all(one is None or type(one) is kind for one in results):
         session.sizes.note_meaning(result, CHOSEN, (selector.var, tuple(results)))
 
 
@@ -29,6 +32,22 @@ def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
     """In the Block that is open, a number is one of these."""
     known = session.scope.selected.get(selector)
     session.scope.selected[selector] = values if known is None else known & values
+
+
+def hold_compared(session: Session, name: str, left: Any, right: Any, truth: bool) -> None:
+    """In the Block that is open, such a comparison is true or false: of a number that another one chooses, with a plain
+    one, it says what the other one is."""
+    if not isinstance(left, Staged):
+        left, right, name = right, left, _SWAPPED.get(name, name)
+    meaning = session.sizes.meaning(left) if isinstance(left, StagedInt) and type(right) is int else None
+    if meaning is not None and meaning[0] == CHOSEN:
+        selector, results = meaning[1]
+        compare = getattr(operator, name)
+        hold(session, selector, frozenset(n for n, one in enumerate(results)
+                                          if one is not None and compare(one, right) is truth))  # fmt: skip
+
+
+_SWAPPED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
 
 
 def possible(scope: Scope, selector: Variable) -> frozenset[int] | None:

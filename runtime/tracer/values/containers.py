@@ -26,6 +26,7 @@ from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import selected, staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
 from runtime.tracer.python_state.journal import MISSING, Place, python_kind
+from runtime.tracer.python_state.notes import others
 from runtime.tracer.values.structure import (
     Choice,
     DictContent,
@@ -278,6 +279,16 @@ def _hidden(session: Session, like: Any, value: Any) -> Any:
     return made
 
 
+def forget_unused(session: Session) -> None:
+    """Let go of the hidden containers that nothing refers to any more, and of what they hold: memory that nobody can
+    see is not brought up to date when other memory is written."""
+    hidden = session.containers.hidden
+    for key in list(hidden):
+        made = hidden[key][0]
+        if others(made) <= 1:
+            del hidden[key]
+
+
 def attributes(value: Any) -> dict[str, Any]:
     """The attributes of a container, which those of a class derived from Python's may have."""
     return {} if type(value) in _WITHOUT_ATTRIBUTES else objects.attributes(value)
@@ -460,6 +471,7 @@ __all__ = [
     "content",
     "empty_like",
     "flat",
+    "forget_unused",
     "items_of",
     "kind_of",
     "one_list",

@@ -40,11 +40,11 @@ class KnownContainers(SessionPart):
     held_owners: dict[int, Any] = state(ITEMS, dict)
     """All that ever were, so that no other object has their identity."""
     copied: Copied = state(PARTS, Copied)
-    existing: dict[int, Mapping[Variable, frozenset[int]]] = state(ITEMS, dict)
-    """For containers that paths made, by identity: what is so in every run in which there is one (see
-    ``control.existence``)."""
-    known_to_exist: dict[int, Any] = state(ITEMS, dict)
-    """All of which such a thing was ever known, so that no other object has their identity."""
+    existing: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]] = state(ITEMS, dict)
+    """For containers that paths made, by identity: a tuple of it, and what is so in every run in which there is one
+    (see ``control.existence``)."""
+    known_to_exist: dict[int, tuple[Any]] = state(ITEMS, dict)
+    """The tuple of each of these: the only reference to it that is the tracer's own, wherever something is known."""
     heaps: dict[Any, Heap | Table] = state(ITEMS, dict)
     """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what dicts
     and objects hold, by class and keys (see ``tables``)."""
