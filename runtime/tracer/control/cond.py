@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from runtime.tracer.control import existence
+from runtime.tracer.control import existence, unused
 from runtime.tracer.control.branches import (
     Names,
     Path,
@@ -52,9 +52,7 @@ def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: C
     try:
         return _stage(session, "cond", pred, (if_true, if_false), names, truths=(True, False))
     finally:
-        containers.forget_unused(session)
-        existence.forget_unused(session)
-        session.origins.forget_unused()
+        unused.forget(session)
 
 
 def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
@@ -66,9 +64,7 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
     try:
         return _stage(session, "switch", index, tuple(branches), names, of)
     finally:
-        containers.forget_unused(session)
-        existence.forget_unused(session)
-        session.origins.forget_unused()
+        unused.forget(session)
 
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
@@ -108,7 +104,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             before = NOWHERE
         ends = [_nowhere(path, place) or (path.contents if content else path.places) for path in paths]
         join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
-        if made and isinstance(join.items[-1][1], structure.Options):
+        if made and isinstance(join.items[-1][1], (structure.Options, structure.Array)):
             del join.items[-1]
             join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
     orders = JoinOrders(session, alive)

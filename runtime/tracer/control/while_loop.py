@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer.control import existence
+from runtime.tracer.control import unused
 from runtime.tracer.control.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.cond import truth
 from runtime.tracer.control.joined_copies import LoopCopies
@@ -40,7 +40,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import histories
 from runtime.tracer.recording.session import Scope, Session
-from runtime.tracer.values import containers, heaps, origins, tables
+from runtime.tracer.values import heaps, origins, tables
 from runtime.tracer.values.loop_sizes import check_sizes
 
 
@@ -72,9 +72,7 @@ def while_loop(
     check_sizes(session, carried, invariants, location)
     attempt.finish(first, options or {})
     del attempt
-    containers.forget_unused(session)
-    existence.forget_unused(session)
-    session.origins.forget_unused()
+    unused.forget(session)
 
 
 def _settle(
