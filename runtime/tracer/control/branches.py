@@ -11,6 +11,8 @@ from typing import Any
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Variable
+from runtime.ir.flow import Kind
+from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.control.path_state import (
@@ -148,7 +150,7 @@ def trace_path(
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
     memory, histories, variables = PathMemory(session), PathHistories(session), PathNames(session, names)
     places, used_up, leaves, copies = PathPlaces(session), PathUsedUp(session), PathLeaves(session), PathCopies(session)
-    existence = PathExistence(session, kind in ("cond", "switch"))
+    existence = PathExistence(session, kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.BRANCH)
     states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves, copies, existence)
     for state in states:
         state.begin()

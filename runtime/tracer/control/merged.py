@@ -70,7 +70,8 @@ class Merged:
         self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
 
     def _add_missing(
-        self, paths: Sequence[Path], kind: containers.Kind, positions: Iterable[tuple[Any, ...]], members: dict[int, Any]
+        self, paths: Sequence[Path], kind: containers.Kind, positions: Iterable[tuple[Any, ...]],
+        members: dict[int, Any],
     ) -> None:  # fmt: skip
         """Where the other paths have an older container in one of the places of new ones, and those that made these
         never have it: it is one with them."""
@@ -245,7 +246,8 @@ def _start(path: Path, position: tuple[Any, ...], owners: Mapping[int, Any]) -> 
     if position[0] == "result":
         return path.result, position[1:]
     kind, owner, name, *way = position
-    return (owners.get(owner), tuple(way)) if kind == "content" else (Place(kind, owners[owner], name).get(), tuple(way))
+    value = owners[owner] if kind == "content" else Place(kind, owners[owner], name).get()
+    return value, tuple(way)
 
 
 def _contents(members: dict[int, Any]) -> dict[int, Place]:

@@ -252,6 +252,6 @@ class PathExistence(PathState):
 
 
 __all__ = [
-    "Names", "PathCopies", "PathExistence", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces", "PathState",
-    "PathUsedUp",
+    "Names", "PathCopies", "PathExistence", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces",
+    "PathState", "PathUsedUp",
 ]  # fmt: skip
