@@ -102,11 +102,15 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         content = place.kind == "content"
         if made and (content and merged.made or not outside(session, entry, before)):
             before = NOWHERE
-        ends = [_nowhere(path, place) or (path.contents if content else path.places) for path in paths]
+        ends = [path.contents if content else path.places for path in paths]
         join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
-        if made and isinstance(join.items[-1][1], (structure.Options, structure.Array)):
+        missing = [existence.is_missing(path, place.owner) for path in paths]
+        if all(gone or path.ended for path, gone in zip(paths, missing)):
+            missing = [False] * len(paths)
+        if (made or any(missing)) and isinstance(join.items[-1][1], (structure.Options, structure.Array)):
             del join.items[-1]
-            join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+            ends = [{place: NOWHERE} if gone else end for end, gone in zip(ends, missing)]
+            join.add([end.get(place, NOWHERE if made else before) for end in ends], place.name, mixed_lists=content)
     orders = JoinOrders(session, alive)
     join.items += merged.contents
     join.add([path.result for path in paths], of=of)
@@ -135,11 +139,6 @@ def _enter(session: Session, flag: Staged, truth: bool | int, scope: Scope) -> N
         known_sizes.hold_on_path(session, flag, truth)
     else:
         selected.hold(session, flag.var, frozenset((truth,)))
-
-
-def _nowhere(path: Path, place: Place) -> dict[Place, Any]:
-    """What a place of a container holds on a path that never has that."""
-    return {place: NOWHERE} if existence.is_missing(path, place.owner) else {}
 
 
 def _before(place: Place) -> Any:
