@@ -75,7 +75,8 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
     if all(is_own(session, one) for one in _iterators_in(given)):
         known = memo(session).iterators
         for key in list(known):
-            if others(known[key][0]) <= 1:  # only this refers to it, and by it to what it gave last, and to its path
+            earlier = known[key][0]
+            if others(earlier) <= 1:  # only this refers to it, and by it to what it gave last, and to its path
                 del known[key]
         known[id(made)] = (made, session.journal.frames[-1])
         for one in contents.inner(made):  # zip(items) asks for one of its own
