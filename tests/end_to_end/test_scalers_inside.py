@@ -13,7 +13,6 @@ from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from dy2static import to_static
-from runtime.errors import Dy2StaticError
 from tests.end_to_end.training_programs import X, Y, loops, model, seen
 from tests.oracle import Comparison
 
@@ -137,8 +136,6 @@ def _copied(value: Any) -> Any:
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_as_in_eager(step: Step, name: str, overflow: bool, enabled: bool) -> None:
-    if step is in_a_loop and name == "adam" and enabled:
-        pytest.skip("what the optimizer remembers would be made in the first step that is not left out")
     static = to_static(step)
     Comparison().compare(trained(static, OPTIMIZERS[name], overflow, enabled),
                          trained(step, OPTIMIZERS[name], overflow, enabled), step.__name__)  # fmt: skip
@@ -152,13 +149,6 @@ def test_steps_are_one_loop() -> None:
     for _ in range(2):
         static(net, opt, scaler, X, Y)
     assert loops(static)[-1] == 1
-
-
-def test_a_first_step_that_may_be_left_out_needs_a_state() -> None:
-    net = model()
-    with pytest.raises(Dy2StaticError) as caught:
-        to_static(in_a_loop)(net, OPTIMIZERS["adam"](net.parameters()), scaler_of(), X, Y)
-    assert caught.value.code in ("D2S254", "D2S255")
 
 
 def _stepped_twice(net: Any, opt: Any, scaler: Any, x: Tensor, y: Tensor) -> Any:

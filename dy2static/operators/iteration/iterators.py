@@ -25,6 +25,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, python_m
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
+from runtime.tracer.python_state.notes import others
 from runtime.tracer.values import unjournaled
 
 _KEEPING = frozenset(
@@ -73,6 +74,10 @@ def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
     """What a call of an iterator's class gave; advancing it advances the iterators that it was given."""
     if all(is_own(session, one) for one in _iterators_in(given)):
         known = memo(session).iterators
+        for key in list(known):
+            earlier = known[key][0]
+            if others(earlier) <= 1:  # only this refers to it, and by it to what it gave last, and to its path
+                del known[key]
         known[id(made)] = (made, session.journal.frames[-1])
         for one in contents.inner(made):  # zip(items) asks for one of its own
             if known.get(id(one), (None,))[0] is not one:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Location
+from runtime.ir import Location, Variable
+from runtime.ir.flow import Kind
+from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.control.path_state import (
     Names,
     PathCopies,
+    PathExistence,
     PathHistories,
     PathLeaves,
     PathMemory,
@@ -88,6 +91,8 @@ class Path:
     """Tensors older than the path whose ``requires_grad`` it set."""
     held_in_lists: dict[int, Location | None]
     """The containers, by identity, of which lists that grow hold copies at its end."""
+    existing: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]]
+    """What was known at its end of the runs in which containers exist."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
@@ -145,7 +150,8 @@ def trace_path(
     made, cached = len(session.objects.created), frozenset(session.objects.cached)
     memory, histories, variables = PathMemory(session), PathHistories(session), PathNames(session, names)
     places, used_up, leaves, copies = PathPlaces(session), PathUsedUp(session), PathLeaves(session), PathCopies(session)
-    states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves, copies)
+    existence = PathExistence(session, kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.BRANCH)
+    states: tuple[PathState, ...] = (memory, histories, variables, places, used_up, leaves, copies, existence)
     for state in states:
         state.begin()
     session.constructs.pictures.append(reachable)
@@ -187,7 +193,7 @@ def trace_path(
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, variables.at_end, result, states, places.at_end, memory.at_end, histories.at_end,
-                used_up.at_end, leaves.at_end, copies.at_end)  # fmt: skip
+                used_up.at_end, leaves.at_end, copies.at_end, existence.at_end)  # fmt: skip
 
 
 def _stored(session: Session) -> Iterator[Any]:

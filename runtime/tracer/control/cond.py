@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.control import existence, unused
 from runtime.tracer.control.branches import (
     Names,
     Path,
@@ -51,7 +52,7 @@ def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: C
     try:
         return _stage(session, "cond", pred, (if_true, if_false), names, truths=(True, False))
     finally:
-        session.origins.forget_unused()
+        unused.forget(session)
 
 
 def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
@@ -63,7 +64,7 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
     try:
         return _stage(session, "switch", index, tuple(branches), names, of)
     finally:
-        session.origins.forget_unused()
+        unused.forget(session)
 
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
@@ -103,15 +104,20 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             before = NOWHERE
         ends = [path.contents if content else path.places for path in paths]
         join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
-        if made and isinstance(join.items[-1][1], structure.Options):
+        missing = [existence.is_missing(path, place.owner) for path in paths]
+        if all(gone or path.ended for path, gone in zip(paths, missing)):
+            missing = [False] * len(paths)
+        if (made or any(missing)) and isinstance(join.items[-1][1], (structure.Options, structure.Array)):
             del join.items[-1]
-            join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+            ends = [{place: NOWHERE} if gone else end for end, gone in zip(ends, missing)]
+            join.add([end.get(place, NOWHERE if made else before) for end in ends], place.name, mixed_lists=content)
     orders = JoinOrders(session, alive)
     join.items += merged.contents
     join.add([path.result for path in paths], of=of)
     values = join.emit(name, pred, location)
     if not alive:
         raise PathEnds()
+    existence.note_join(session, join.op, paths, merged.fresh, merged.groups, join.known_containers())
     names.set(tuple(values[: len(entry_names)]))
     stores = zip((*places, *merged.places), values[len(entry_names) :])
     for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds

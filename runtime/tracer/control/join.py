@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -142,6 +142,7 @@ class Join:
             name, [session.operand(pred)], None, [type_ for type_, _ in carried], hints=[hint for _, hint in carried],
             blocks=[path.scope.block for path in self.paths], location=location,
         )  # fmt: skip
+        self.op = op
         session.looks.path_ends[op] = tuple(PathEnd(path.scope, path.ended) for path in self.paths)
         rest = iter(op.outputs[count:])
         for part in self.parts:
@@ -160,6 +161,18 @@ class Join:
         for part in self.parts:
             part.tensors(op, met)
         return results
+
+    def known_containers(self) -> Iterator[Any]:
+        """The containers that values may be which differ between the paths."""
+        todo = [item for _, item, _ in self.items]
+        while todo:
+            item = todo.pop()
+            if isinstance(item, structure.Known) and structure.is_container(item.value):
+                yield item.value
+            elif isinstance(item, structure.Options):
+                todo += item.options
+            elif isinstance(item, (structure.Sequence, structure.Fields)):
+                todo += item.items
 
     def _yields(self, index: int, path: Path) -> list[Operand]:
         session = self.session

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Operand, Type, Variable
-from runtime.tracer.control import loop_objects
+from runtime.tracer.control import existence, loop_objects
 from runtime.tracer.control.branches import Names, Path
 from runtime.tracer.control.loop_objects import Cell, LoopObjects
 from runtime.tracer.control.loop_steps import Held, Steps
@@ -158,6 +158,7 @@ class LoopValues:
         for slot, value in zip(self.slots, values):
             if slot.cell is not None:
                 loop_objects.fill(session, stand_ins[slot.cell], slot.cell, value)
+        existence.note_iteration(session, [(slot.carried, value) for slot, value in zip(self.slots, values)])
         return values
 
     def lowered(self, values: Sequence[Any]) -> list[Operand]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
+from runtime.tracer.control import existence
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.join import NOWHERE, outside
 from runtime.tracer.python_state import held, shared_items
@@ -25,12 +27,18 @@ class Merged:
         self._session = session
         self._old, self._objects = old, objects
         self._left: set[int] = set()
+        self.fresh: list[list[Any]] = [[] for _ in paths]
+        """By path, the containers that it made and that leave it."""
+        self.groups: list[tuple[Any, dict[int, Any]]] = []
+        """What stands for each merged container, with what it is on the paths that have one."""
         self.made: dict[int, structure.Made] = {}
         self.stand_ins: dict[Any, Any] = {}
         self.contents: list[tuple[list[Any], structure.Structure, str]] = []
         """For each merged container, what the paths leave in it and in its attributes, as items of a Join."""
         self.places: list[Place] = []
         """Their places."""
+        self._older: dict[int, tuple[dict[int, Any], Any]] = {}
+        """The groups that have an older container, with that."""
         found: dict[tuple[containers.Kind, Any], dict[int, Any]] = {}
         for number, path in enumerate(paths):
             if path.ended:
@@ -38,6 +46,7 @@ class Merged:
             with path.inside(session):
                 leaving = self._leaving(path)
                 self._left |= self._unreadable(path, leaving)
+                self.fresh[number] = [fresh.value for fresh in leaving.containers.values()]
                 for fresh in leaving.containers.values():
                     place = Place("content", fresh.value)
                     if place not in path.places:
@@ -56,7 +65,41 @@ class Merged:
                     for place in path.places
                     if place.kind == "content"
                 }
+        for (kind, positions), members in found.items() if any(path.existing for path in paths) else ():
+            self._add_missing(paths, kind, positions, members)
         self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
+
+    def _add_missing(
+        self, paths: Sequence[Path], kind: containers.Kind, positions: Iterable[tuple[Any, ...]],
+        members: dict[int, Any],
+    ) -> None:  # fmt: skip
+        """Where the other paths have an older container in one of the places of new ones, and those that made these
+        never have it: it is one with them."""
+        session = self._session
+        others = [number for number, path in enumerate(paths) if not path.ended and number not in members]
+        makers = [paths[number] for number in members]
+        if not all(map(self._is_new, members.values())):
+            return
+        owners = {id(place.owner): place.owner for path in paths for place in path.places}
+        for number, position in itertools.product(others, positions):
+            with paths[number].inside(session):
+                older = containers.at(session, *_start(paths[number], position, owners))
+            taken = any(older is one for _, one in self._older.values())
+            if older is None or taken or self._is_new(older) or containers.kind_of(older) != kind:
+                continue
+            if all(existence.is_missing(path, older) for path in makers):
+                self._older[id(next(iter(members.values())))] = members, older
+                break
+        else:
+            return
+        for number in others:
+            path = paths[number]
+            if not existence.is_missing(path, older):
+                members[number] = older
+                with path.inside(session):
+                    place = Place("content", older)
+                    path.places.setdefault(place, place.get())
+                    path.contents.setdefault(place, containers.content(older))
 
     def _is_only(self, value: Any, position: int, paths: Sequence[Path]) -> bool:
         """Whether no path leaves a value anywhere but in one variable."""
@@ -80,7 +123,7 @@ class Merged:
                     continue
                 where = (place.kind, id(place.owner), place.name)
                 if place.kind == "content":
-                    for key, item in containers.items_of(place.owner):
+                    for key, item in leaving.items(place.owner):
                         leaving.walk(item, (*where, key))
                 else:
                     leaving.walk(value, where, place.kind == "attribute" and isinstance(place.owner, CellType))
@@ -138,19 +181,33 @@ class Merged:
                 for value in members.values()
             }
             joined = [self._joined(paths, _contents(members)) for members, _ in left]
-            one = [not isinstance(s, structure.Options) and not (isinstance(s, structure.Known) and s.value)
-                   for s in joined]  # fmt: skip
+            one = [self._is_one(members, s) for (members, _), s in zip(left, joined)]
             if all(one):
                 break
             left = [group for group, kept in zip(left, one) if kept]
         for number, ((members, names), content) in enumerate(zip(left, joined)):
-            first = next(value for value in members.values() if self._is_new(value))
+            first = self._stand_in(members)
+            self.groups.append((first, members))
             self.stand_ins[number] = first
             shared_items.note_same(session, members.values(), first)
             self._add(paths, _contents(members), content, Place("content", first))
             for name in names:
                 places = {n: Place("attribute", value, name) for n, value in members.items()}
                 self._add(paths, places, self._joined(paths, places), Place("attribute", first, name))
+
+    def _stand_in(self, members: dict[int, Any]) -> Any:
+        """What stands for a group: an older one that some have instead of a new one, as what refers to it goes on."""
+        for one, older in self._older.values():
+            if one is members:
+                return older
+        return next(value for value in members.values() if self._is_new(value))
+
+    def _is_one(self, members: dict[int, Any], content: structure.Structure) -> bool:
+        """Whether a group becomes one container, with such a content. Where it has one of several, each new one would
+        be another thing that later paths may have in its place; so one with an older one has a few."""
+        if isinstance(content, structure.Options):
+            return len(content.options) <= _FEW and any(one is members for one, _ in self._older.values())
+        return not (isinstance(content, structure.Known) and content.value)
 
     def context(self) -> structure.JoinContext:
         """What joins of what the paths leave know of these containers."""
@@ -176,6 +233,21 @@ class Merged:
         for picture in pictures[1:]:
             joined = unification.unify(self._session, joined, picture, context)
         return joined
+
+
+_FEW = 4
+"""So many contents may a container have that is one with an older one."""
+
+
+def _start(path: Path, position: tuple[Any, ...], owners: Mapping[int, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Where a place that ``Leaving`` names begins: a value at the end of a path, and the way from there."""
+    if position[0] == "name":
+        return path.names[position[1]], position[2:]
+    if position[0] == "result":
+        return path.result, position[1:]
+    kind, owner, name, *way = position
+    value = owners[owner] if kind == "content" else Place(kind, owners[owner], name).get()
+    return value, tuple(way)
 
 
 def _contents(members: dict[int, Any]) -> dict[int, Place]:

@@ -8,10 +8,10 @@ what is so after it (``parts``).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from runtime.ir import Location
+from runtime.ir import Location, Variable
 from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.memory.graph import UsedUp
 from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
@@ -229,7 +229,29 @@ class PathCopies(PathState):
         self.session.containers.held_in_lists = self._before
 
 
+class PathExistence(PathState):
+    """What is known of the runs in which containers exist (``existence``). Where a path may be taken several times,
+    nothing is: what is so in one iteration need not be in the next."""
+
+    at_end: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]]
+
+    def __init__(self, session: Session, once: bool) -> None:
+        super().__init__(session)
+        self._once = once
+
+    def begin(self) -> None:
+        """What was known before."""
+        containers = self.session.containers
+        self._before, containers.existing = containers.existing, dict(containers.existing) if self._once else {}
+        self.at_end = {}
+
+    def undo(self) -> None:
+        """That only."""
+        containers = self.session.containers
+        self.at_end, containers.existing = containers.existing, self._before
+
+
 __all__ = [
-    "Names", "PathCopies", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces", "PathState",
-    "PathUsedUp",
+    "Names", "PathCopies", "PathExistence", "PathHistories", "PathLeaves", "PathMemory", "PathNames", "PathPlaces",
+    "PathState", "PathUsedUp",
 ]  # fmt: skip

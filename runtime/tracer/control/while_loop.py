@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
+from runtime.tracer.control import unused
 from runtime.tracer.control.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.cond import truth
 from runtime.tracer.control.joined_copies import LoopCopies
@@ -71,7 +72,7 @@ def while_loop(
     check_sizes(session, carried, invariants, location)
     attempt.finish(first, options or {})
     del attempt
-    session.origins.forget_unused()
+    unused.forget(session)
 
 
 def _settle(

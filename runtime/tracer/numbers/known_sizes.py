@@ -98,7 +98,9 @@ def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
         for arg in args:
             hold_on_path(session, arg, truth)
     elif name in _OPPOSITE or name == "bool":
-        left, right = (_expression(session, arg) for arg in (args if name != "bool" else (*args, 0)))
+        first, second = args if name != "bool" else (*args, 0)
+        selected.hold_compared(session, "ne" if name == "bool" else name, first, second, truth)
+        left, right = (_expression(session, arg) for arg in (first, second))
         if left is not None and right is not None:
             said = "ne" if name == "bool" else name
             _relation_on_path(session, said if truth else _OPPOSITE[said], left, right)

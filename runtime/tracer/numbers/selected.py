@@ -6,22 +6,25 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Variable
-from runtime.tracer.numbers.scalars import Staged, StagedBool
+from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
 
 if TYPE_CHECKING:
-    from runtime.tracer.recording.session import Session
+    from runtime.tracer.recording.session import Scope, Session
 
 CHOSEN = "chosen"
-"""The meaning of a bool that is one plain bool or the other, by a number: the number, and what it is for each value."""
+"""The meaning of a bool or int that is one plain one or another, by a number: the number, and what it is for each
+value."""
 
 
 def note_result(session: Session, result: Any, selector: Staged, results: Sequence[Any]) -> None:
     """``result`` is what a ``switch`` gives; ``results``: what its branches do, None for those that end."""
-    if isinstance(result, StagedBool) and all(one is None or type(one) is bool for one in results):
+    kind = bool if isinstance(result, StagedBool) else int
+    if isinstance(result, (StagedBool, StagedInt)) and all(one is None or type(one) is kind for one in results):
         session.sizes.note_meaning(result, CHOSEN, (selector.var, tuple(results)))
 
 
@@ -31,14 +34,36 @@ def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
     session.scope.selected[selector] = values if known is None else known & values
 
 
+def hold_compared(session: Session, name: str, left: Any, right: Any, truth: bool) -> None:
+    """In the Block that is open, such a comparison is true or false: of a number that another one chooses, with a plain
+    one, it says what the other one is."""
+    if not isinstance(left, Staged):
+        left, right, name = right, left, _SWAPPED.get(name, name)
+    meaning = session.sizes.meaning(left) if isinstance(left, StagedInt) and type(right) is int else None
+    if meaning is not None and meaning[0] == CHOSEN:
+        selector, results = meaning[1]
+        compare = getattr(operator, name)
+        hold(session, selector, frozenset(n for n, one in enumerate(results)
+                                          if one is not None and compare(one, right) is truth))  # fmt: skip
+
+
+_SWAPPED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
+
+
+def possible(scope: Scope, selector: Variable) -> frozenset[int] | None:
+    """The values that a number may have where a Block is recorded; None: nothing is known of it."""
+    found: frozenset[int] | None = None
+    for one in scope.chain():
+        known = one.selected.get(selector)
+        if known is not None:
+            found = known if found is None else found & known
+    return found
+
+
 def only(session: Session, selector: Variable) -> int | None:
     """The one value that a number has on the path that the trace is on; None if there are several, or none is known."""
-    possible: frozenset[int] | None = None
-    for scope in session.scope.chain():
-        known = scope.selected.get(selector)
-        if known is not None:
-            possible = known if possible is None else possible & known
-    return next(iter(possible)) if possible is not None and len(possible) == 1 else None
+    found = possible(session.scope, selector)
+    return next(iter(found)) if found is not None and len(found) == 1 else None
 
 
-__all__ = ["CHOSEN", "hold", "note_result", "only"]
+__all__ = ["CHOSEN", "hold", "note_result", "only", "possible"]

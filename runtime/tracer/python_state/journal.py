@@ -566,6 +566,14 @@ class Journal:
         kept = held[id(place.owner)] + (id(place.owner) in self._session.objects.created)
         return sys.getrefcount(place.owner) - _WHILE_ASKED <= kept
 
+    def forget_unused(self) -> None:
+        """Leave out the content of containers that nothing refers to any more: a frame that stays open has many."""
+        held = self.holders()
+        held.update(self._session.containers.hidden.keys())
+        for place in [place for place in self.frames[-1] if place.kind == "content" and self.is_dropped(place, held)]:
+            for places in (*self.frames, *self.tries, self.first_stores):
+                places.pop(place, None)
+
     def _left_hidden(self, held: Counter[int]) -> Counter[int]:
         """References from hidden containers that nothing but the tracer's notes refers to any more."""
         found: Counter[int] = Counter()
@@ -582,6 +590,7 @@ class Journal:
             for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
         )
         held.update(self._session.containers.held_owners.keys())
+        held.update(self._session.containers.known_to_exist.keys())
         held.update(id(shown) for _, shown in self._session.containers.hidden.values())
         return held
 

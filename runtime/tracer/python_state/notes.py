@@ -38,8 +38,9 @@ def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place,
     """
     keys = set(wanted)
     noted = list(_noted(session))
+    existing = session.containers.known_to_exist
     held = session.journal.holders(*frames, {value: None for value in noted if isinstance(value, Place)})
-    found = Counter({key: held[key] + (key in session.objects.created) for key in keys})
+    found = Counter({key: held[key] + (key in session.objects.created) + (key in existing) for key in keys})
     for tried in session.constructs.attempts:
         found.update({key: tried.references[key] for key in keys})
     for value in noted:

@@ -23,9 +23,10 @@ import torch
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
 from runtime.tracer.ambient.walks import walk
-from runtime.tracer.numbers import staging
+from runtime.tracer.numbers import selected, staging
 from runtime.tracer.python_state.held import RowKey, choice_of, held_in
 from runtime.tracer.python_state.journal import MISSING, Place, python_kind
+from runtime.tracer.python_state.notes import others
 from runtime.tracer.values.structure import (
     Choice,
     DictContent,
@@ -35,6 +36,7 @@ from runtime.tracer.values.structure import (
     growing,
     is_container,
     row_of,
+    same_keys,
 )
 
 if TYPE_CHECKING:
@@ -277,6 +279,16 @@ def _hidden(session: Session, like: Any, value: Any) -> Any:
     return made
 
 
+def forget_unused(session: Session) -> None:
+    """Let go of the hidden containers that nothing refers to any more, and of what they hold: memory that nobody can
+    see is not brought up to date when other memory is written."""
+    hidden = session.containers.hidden
+    for key in list(hidden):
+        made = hidden[key][0]
+        if others(made) <= 1:
+            del hidden[key]
+
+
 def attributes(value: Any) -> dict[str, Any]:
     """The attributes of a container, which those of a class derived from Python's may have."""
     return {} if type(value) in _WITHOUT_ATTRIBUTES else objects.attributes(value)
@@ -360,6 +372,17 @@ class Leaving:
         self.reached: dict[int, Any] = {}
         """Everything that was come by."""
 
+    def items(self, value: Any) -> Iterable[tuple[Hashable, Any]]:
+        """The items of a container with the place of each; of what is its content on this path, as of a plain one."""
+        found = several(value) if row_of(value) is None else None
+        known = None if found is None else selected.only(self._session, found.selector.var)
+        if found is None or known is None:
+            yield from items_of(value)
+            return
+        for number, option in enumerate(found.options):
+            for key, item in self.items(option):
+                yield key if number == known else (number, key), item
+
     def walk(self, value: Any, way: tuple[Hashable, ...], fixed: bool = False) -> None:
         """Note what a value, known at a place, leads to."""
         todo = [(value, way, fixed)]
@@ -368,8 +391,9 @@ class Leaving:
             if isinstance(value, _LEAVES) or value is None:
                 continue
             if isinstance(value, Choice):
-                number = id(value.selector.var)
-                todo += [(option, (*way, (number, i)), fixed) for i, option in enumerate(value.options)]
+                number, known = id(value.selector.var), selected.only(self._session, value.selector.var)
+                todo += [(option, way if i == known else (*way, (number, i)), fixed)
+                         for i, option in enumerate(value.options)]  # fmt: skip
                 continue
             if row_of(value) is not None:  # carried as a value
                 continue
@@ -382,7 +406,7 @@ class Leaving:
                 found.fixed |= fixed
                 if id(value) not in self.reached:
                     self.reached[id(value)] = value
-                    todo += [(item, (*way, key), fixed) for key, item in items_of(value)]
+                    todo += [(item, (*way, key), fixed) for key, item in self.items(value)]
                 continue
             if isinstance(value, tuple):
                 if not all(map(_is_tuple_or_leaf, walk([value], _of_tuples, sys.maxsize))):
@@ -399,6 +423,31 @@ class Leaving:
             todo += [(item, (*way, id(value), number), True) for number, item in enumerate(parts)]
 
 
+def at(session: Session, value: Any, way: tuple[Hashable, ...]) -> Any:
+    """The container at a place as ``Leaving`` names it; None where that is none, or may be one of several."""
+    for key in (*way, None):
+        while isinstance(value, Choice):
+            known = selected.only(session, value.selector.var)
+            if known is None:
+                return None
+            value = value.options[known]
+        if key is None:
+            break
+        if is_container(value):
+            value = opened(value) if row_of(value) is None else None
+            while isinstance(value, Choice):
+                known = selected.only(session, value.selector.var)
+                value = None if known is None else opened(value.options[known])
+            items: Iterable[tuple[Hashable, Any]] = () if value is None else items_of(value)
+        elif isinstance(value, tuple):
+            items = enumerate(objects.own_items(value))
+        else:
+            fields = field_items(value)
+            items = () if fields is None else zip(*fields)
+        value = next((item for name, item in items if same_keys((name,), (key,))), None)
+    return value if is_container(value) else None
+
+
 def _of_tuples(value: Any) -> Any:
     return value if type(value) is tuple else ()
 
@@ -413,6 +462,7 @@ _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType
 
 __all__ = [
     "as_content",
+    "at",
     "is_container",
     "Kind",
     "Leaving",
@@ -421,6 +471,7 @@ __all__ = [
     "content",
     "empty_like",
     "flat",
+    "forget_unused",
     "items_of",
     "kind_of",
     "one_list",

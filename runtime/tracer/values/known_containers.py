@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from runtime.ir import Location
+from runtime.ir import Location, Variable
 from runtime.tracer.ambient.session_parts import ITEMS, KEPT, PARTS, VALUE, SessionPart, state
 from runtime.tracer.values.copied_items import Copied
 from runtime.tracer.values.referred import Readers
@@ -39,6 +40,11 @@ class KnownContainers(SessionPart):
     held_owners: dict[int, Any] = state(ITEMS, dict)
     """All that ever were, so that no other object has their identity."""
     copied: Copied = state(PARTS, Copied)
+    existing: dict[int, tuple[tuple[Any], Mapping[Variable, frozenset[int]]]] = state(ITEMS, dict)
+    """For containers that paths made, by identity: a tuple of it, and what is so in every run in which there is one
+    (see ``control.existence``)."""
+    known_to_exist: dict[int, tuple[Any]] = state(ITEMS, dict)
+    """The tuple of each of these: the only reference to it that is the tracer's own, wherever something is known."""
     heaps: dict[Any, Heap | Table] = state(ITEMS, dict)
     """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what dicts
     and objects hold, by class and keys (see ``tables``)."""
