@@ -73,10 +73,10 @@ def require_own(session: Session, value: Any) -> None:
 def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
     """What a call of an iterator's class gave; advancing it advances the iterators that it was given."""
     if all(is_own(session, one) for one in _iterators_in(given)):
-        known = memo(session).iterators
+        known, created = memo(session).iterators, session.objects.created
         for key in list(known):
             earlier = known[key][0]
-            if others(earlier) <= 1:  # only this refers to it, and by it to what it gave last, and to its path
+            if others(earlier) <= 1 + (key in created):  # nobody has it, and by it what it gave last, and its path
                 del known[key]
         known[id(made)] = (made, session.journal.frames[-1])
         for one in contents.inner(made):  # zip(items) asks for one of its own
