@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.control import settled_lists
 from runtime.tracer.control.branches import (
     Names,
     Path,
@@ -83,32 +84,35 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             prepare = functools.partial(_enter, session, pred, truths[number] if truths else number)
             paths.append(trace_path(session, name, names, run, prepare, reachable))
     del reachable  # which refers to what it saw: see ``is_alone``
+    settled_lists.settle(session, paths, lambda place: not is_new(session, place, old, objects))
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
-    merged = Merged(session, paths, alone, old, objects, of)
+    with settled_lists.by_reference_instead(session, paths):
+        merged = Merged(session, paths, alone, old, objects, of)
     join = Join(session, paths, entry, merged.context(), of is not None)
     places: dict[Place, None] = {
         place: None for path in alive for place, value in path.places.items()
         if type(value) is not RowField and not names.holds(place) and merged.leaves(place)
     }
-    for position in range(len(entry_names)):
-        join.add([path.names[position] for path in paths], hint=names.names[position])
-    for place in places:
-        before = _before(place)
-        made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
-        content = place.kind == "content"
-        if made and (content and merged.made or not outside(session, entry, before)):
-            before = NOWHERE
-        ends = [path.contents if content else path.places for path in paths]
-        join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
-        if made and isinstance(join.items[-1][1], structure.Options):
-            del join.items[-1]
-            join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
-    orders = JoinOrders(session, alive)
-    join.items += merged.contents
-    join.add([path.result for path in paths], of=of)
+    with settled_lists.by_reference_instead(session, paths):
+        for position in range(len(entry_names)):
+            join.add([path.names[position] for path in paths], hint=names.names[position])
+        for place in places:
+            before = _before(place)
+            made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
+            content = place.kind == "content"
+            if made and (content and merged.made or not outside(session, entry, before)):
+                before = NOWHERE
+            ends = [path.contents if content else path.places for path in paths]
+            join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
+            if made and isinstance(join.items[-1][1], structure.Options):
+                del join.items[-1]
+                join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+        orders = JoinOrders(session, alive)
+        join.items += merged.contents
+        join.add([path.result for path in paths], of=of)
     values = join.emit(name, pred, location)
     if not alive:
         raise PathEnds()
@@ -116,7 +120,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     stores = zip((*places, *merged.places), values[len(entry_names) :])
     for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds
         if place.kind == "content":
-            containers.require_few(session, place.owner, value, location)
+            with settled_lists.by_reference_instead(session, paths):
+                containers.require_few(session, place.owner, value, location)
         containers.store(session, place, value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one

@@ -276,6 +276,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
         number = staging.switch(session, choice.selector, runs)
     else:
         number = _added(session, value, heap, around)
+    session.containers.has_rows = True
     session.journal.note(Place("content", value), joined=True)
     value[:] = [structure.Row(heap, number)]
     return True
