@@ -89,30 +89,28 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
-    with settled_lists.by_reference_instead(session, paths):
-        merged = Merged(session, paths, alone, old, objects, of)
+    merged = Merged(session, paths, alone, old, objects, of)
     join = Join(session, paths, entry, merged.context(), of is not None)
     places: dict[Place, None] = {
         place: None for path in alive for place, value in path.places.items()
         if type(value) is not RowField and not names.holds(place) and merged.leaves(place)
     }
-    with settled_lists.by_reference_instead(session, paths):
-        for position in range(len(entry_names)):
-            join.add([path.names[position] for path in paths], hint=names.names[position])
-        for place in places:
-            before = _before(place)
-            made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
-            content = place.kind == "content"
-            if made and (content and merged.made or not outside(session, entry, before)):
-                before = NOWHERE
-            ends = [path.contents if content else path.places for path in paths]
-            join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
-            if made and isinstance(join.items[-1][1], structure.Options):
-                del join.items[-1]
-                join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
-        orders = JoinOrders(session, alive)
-        join.items += merged.contents
-        join.add([path.result for path in paths], of=of)
+    for position in range(len(entry_names)):
+        join.add([path.names[position] for path in paths], hint=names.names[position])
+    for place in places:
+        before = _before(place)
+        made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
+        content = place.kind == "content"
+        if made and (content and merged.made or not outside(session, entry, before)):
+            before = NOWHERE
+        ends = [path.contents if content else path.places for path in paths]
+        join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
+        if made and isinstance(join.items[-1][1], structure.Options):
+            del join.items[-1]
+            join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+    orders = JoinOrders(session, alive)
+    join.items += merged.contents
+    join.add([path.result for path in paths], of=of)
     values = join.emit(name, pred, location)
     if not alive:
         raise PathEnds()
@@ -120,8 +118,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     stores = zip((*places, *merged.places), values[len(entry_names) :])
     for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds
         if place.kind == "content":
-            with settled_lists.by_reference_instead(session, paths):
-                containers.require_few(session, place.owner, value, location)
+            containers.require_few(session, place.owner, value, location)
         containers.store(session, place, value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one

@@ -374,7 +374,7 @@ def _few(session: Session, options: list[Structure]) -> list[Structure]:
         options.insert(place, Number("str"))
     count = sum(map(_ways, options))
     if count > _OPTIONS:
-        raise too_many(session, count)
+        raise too_many(session, count, _known_in(Options(tuple(options))))
     return options
 
 
@@ -386,7 +386,7 @@ def require_few(session: Session, s: Structure) -> Structure:
     """
     count = _ways(s)
     if count > _OPTIONS:
-        raise too_many(session, count)
+        raise too_many(session, count, _known_in(s))
     return s
 
 
@@ -397,6 +397,14 @@ def _ways(s: Structure) -> int:
     if isinstance(s, (Sequence, Fields)):
         return 1 + sum(_ways(item) - 1 for item in s.items)
     return 1
+
+
+def _known_in(s: Structure) -> Iterator[Any]:
+    """The objects that a value may be, or have inside."""
+    if isinstance(s, Known):
+        yield s.value
+    for one in s.options if isinstance(s, Options) else s.items if isinstance(s, (Sequence, Fields)) else ():
+        yield from _known_in(one)
 
 
 def _opened_fields(session: Session, s: Structure, context: JoinContext) -> Structure:
