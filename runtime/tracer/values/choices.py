@@ -80,16 +80,25 @@ def too_many(session: Session, count: int, among: Iterable[Any]) -> Exception:
     """The located error for a value that may be one of too many.
 
     Raises:
-        Restart: There are lists, dicts or objects ``among`` them: where lists have such as items, these are numbers of
-            rows from now on, so that a list on some path is no other one.
+        Restart: See ``make_rows``.
     """
-    found = {type(one) for one in walk(among, _parts, 5) if _can_be_row(session, one)}
-    session.hold_by_reference(*found, in_branches=True)
+    make_rows(session, among)
     return session.error(
         f"a value may be one of {count} by now, as each of several paths or iterations has made another of it",
         hint="Keep it a number, a piece of text or a tensor, or append to a list.",
         code="D2S255",
     )
+
+
+def make_rows(session: Session, among: Iterable[Any]) -> None:
+    """A value may be one of many.
+
+    Raises:
+        Restart: There are lists, dicts or objects ``among`` them: where lists have such as items, these are numbers of
+            rows from now on, so that a list is one and the same on each path (see ``settled_lists``).
+    """
+    found = {type(one) for one in walk(among, _parts, 5) if _can_be_row(session, one)}
+    session.hold_by_reference(*found, in_branches=True)
 
 
 def _parts(value: Any) -> Iterable[Any]:
