@@ -17,9 +17,11 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import chosen_texts
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from runtime.errors import Dy2StaticError
+from runtime.ir import ArrayType, ScalarType
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient.calls import Findings
-from runtime.tracer.values import structure
+from runtime.tracer.values import array, structure, tables
+from runtime.tracer.values.alias_sets import AliasSet
 
 
 def note(session: Session, made: Any) -> None:
@@ -142,6 +144,68 @@ def refuse(owner: Keyed, what: str) -> NoReturn:
         code="D2S265", hint="Go over sorted(items), or use a dict, which has an order; make texts outside.")
 
 
+def places_in_order(owner: Any) -> Any:
+    """The places of the keys of a set in the order in which Python goes over it.
+
+    Errors raised: TraceError, D2S265, where something else has happened to the set than that items were added one by
+    one: where they stand in Python's hash table depends on it.
+    """
+    session = active()
+    assert session is not None
+    owner = tables.unbound(session, owner)
+    keys = owner._keys
+    require_added(owner)
+    if not keys:
+        return []
+    (grown,) = array.of_items(session, keys) if structure.growing(keys) is None else [array.content(keys)]
+    parts = grown.item.items if isinstance(grown.item, structure.Sequence) else (grown.item,)
+    if not all(isinstance(part, structure.Number) for part in parts):
+        refuse(owner, "the order")
+    in_tuples = isinstance(grown.item, structure.Sequence)
+    (places,) = session.emit("array.set_order", [list(grown.variables), in_tuples],
+                             types=[ArrayType(ScalarType("int"))])
+    return [structure.Growing((places,), structure.Number("int"), AliasSet())]
+
+
+def holds_floats(keys: list[Any]) -> bool:
+    """Whether keys are floats: the sum of such depends on their order."""
+    return any("float" in _kinds(key) for key in ([_items(keys)] if _items(keys) is not None else keys))
+
+
+def require_added(owner: Any) -> None:
+    """Errors raised: TraceError, D2S265, where it is known that more has happened to a set than that items were added;
+    RuntimeError in a run, where only that knows."""
+    session = active()
+    assert session is not None
+    owner = tables.unbound(session, owner)
+    if isinstance(owner._added, Staged):
+        session.emit("assert", [session.operand(owner._added)], attrs={
+            "exception": "RuntimeError", "message": "the order of a set from which items were removed is not known"})
+    elif owner._added is not True:
+        refuse(owner, "the order")
+
+
+def added_one_by_one(items: Any) -> bool:
+    """Whether a set to which Python adds these takes one after the other: what is in a set or dict is copied as it
+    stands in its hash table."""
+    return not isinstance(items, (set, frozenset, dict, KeyedSet, KeyedDict))
+
+
+def hold_sets(factory: Any, values: list[Any]) -> bool:
+    """Whether the values of a ``defaultdict(set)`` are sets of numbers of the run: so is the next one that it makes,
+    wherever that is."""
+    grown = structure.growing(values)
+    return factory is set and (_may_be_set(grown.item) if grown is not None else any(map(_may_be_set, values)))
+
+
+def _may_be_set(value: Any) -> bool:
+    if isinstance(value, (Choice, structure.Options)):
+        return any(map(_may_be_set, value.options))
+    if isinstance(value, structure.Reference):
+        return issubclass(value.kind, KeyedSet)
+    return isinstance(value, KeyedSet)
+
+
 def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
     """Errors raised: TraceError, D2S265, where which of two equal keys remains shows in its class (1, 1.0, True)."""
     kinds = {kind for some in keys for key in ((_items(some),) if _items(some) is not None else some)
@@ -177,7 +241,8 @@ def _may_be_equal(kind: Any, other: Any) -> bool:
 
 def members(other: Any) -> Any:
     """What a method of sets takes the items of, where their order makes no difference."""
-    return other._keys if isinstance(other, KeyedSet) else other
+    session = active()
+    return tables.unbound(session, other)._keys if isinstance(other, KeyedSet) and session is not None else other
 
 
 def is_set(other: Any) -> bool:
@@ -206,7 +271,8 @@ def own_class(value: Any) -> Any:
 
 
 __all__ = [
-    "are_chosen", "are_many", "become", "begin_again", "instead_of_many", "of_run",
+    "added_one_by_one", "are_chosen", "are_many", "become", "begin_again", "hold_sets", "holds_floats",
+    "instead_of_many", "of_run",
     "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
-    "own_class", "refuse", "require_key", "require_none", "require_of_one_kind",
+    "own_class", "places_in_order", "refuse", "require_added", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip

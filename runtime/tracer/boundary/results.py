@@ -23,7 +23,7 @@ from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
-from runtime.ops.keyed import Keyed, class_of
+from runtime.ops.keyed import CLASSES, Keyed, class_of
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, detached, host_memory, hung
 from runtime.tracer.memory.conditions import NEVER
@@ -444,7 +444,10 @@ class Outputs:
         self.session.journal.require_ordered(value, f"a {type(value).__name__} leaves the function")
         if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
-            cls = class_of(value) if isinstance(value, Keyed) else type(value)
+            cls = type(value)
+            if isinstance(value, Keyed):  # a trace knows more of it
+                cls, fields = next(row for row in CLASSES if row[0] is class_of(value))
+                attributes = {name: attributes[name] for name in fields}
             name = self._name(cls, _name_of(cls))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
         if isinstance(value, types.FunctionType):

@@ -65,6 +65,8 @@ def distribute(
     known = selected.only(session, choice.selector.var)
     if known is not None:
         return path(choice.options[known])()
+    if not choice.options:  # an item of a list that never has any
+        raise IndexError("list index out of range")
     before = session.constructs.paths
     if before > 1 and before * len(choice.options) > _PATHS:
         raise too_many(session, before * len(choice.options), choice.options)
