@@ -22,6 +22,8 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     if op.name == "array.lookup":
         array, table = args
         return [[row_by_row(machine.domain, lambda place, *row: row[place], [place, *table]) for place in array]]
+    if op.name == "array.pick" and any(isinstance(number, Rows) for number in args[0]):
+        return machine.by_value(op, args[0], lambda mask, values: [function(values, args[1])])
     if op.name == "array.set_order":
         columns, in_tuples = args
         length = len(columns[0])

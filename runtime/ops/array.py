@@ -95,6 +95,12 @@ def rows(array: list[Any], columns: list[list[Any]]) -> list[list[Any]]:
     return [[column[index] for column in columns] for index in range(len(array))]
 
 
+def pick(which: list[int | None], columns: list[list[Any]]) -> list[Any]:
+    """For each number of a list, what stands there in the column of that number; None where none is: the item is
+    another kind of value."""
+    return [None if number is None else columns[number][index] for index, number in enumerate(which)]
+
+
 def set_order(columns: list[list[Any]], in_tuples: bool) -> list[int]:
     """In which order Python goes over a set to which the items of a list were added one by one: their places.
 
@@ -123,6 +129,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.fill": (fill, 2, 2, 1),
     "array.lookup": (lookup, 2, 2, 1),
     "array.rows": (rows, 2, 2, 1),
+    "array.pick": (pick, 2, 2, 1),
     "array.set_order": (set_order, 2, 2, 1),
 }
 
@@ -160,6 +167,12 @@ def _of_rows(op: Operator) -> list[Type | None]:
     return [_list_of(row)]
 
 
+def _of_pick(op: Operator) -> list[Type | None]:
+    columns: Operand = op.args[1]
+    elements = [element_of(column) for column in columns] if isinstance(columns, (list, tuple)) else []
+    return [_list_of(common(elements))]
+
+
 _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "array.new": _of_new,
     "array.append": _same,
@@ -176,6 +189,7 @@ _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "array.fill": _of_fill,
     "array.lookup": _same,
     "array.rows": _of_rows,
+    "array.pick": _of_pick,
     "array.set_order": lambda op: [ArrayType(ScalarType("int"))],
 }
 """What each operator gives. A list that items are put into keeps its type: it holds theirs."""

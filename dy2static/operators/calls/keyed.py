@@ -153,6 +153,8 @@ def _is_number(item: structure.Structure | None) -> bool:
         return bool(others) and all(map(_is_number, others))
     if isinstance(item, structure.Sequence):
         return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
+    if isinstance(item, structure.Array):
+        return item.kind is tuple and isinstance(item.item, structure.Number) and item.item.kind != "float"
     return isinstance(item, structure.Number) and item.kind in KINDS
 
 

@@ -53,12 +53,18 @@ def begin_again(session: Session, owner: Any) -> None:
 def is_key(key: Any) -> bool:
     """Whether it is a number, text, None, or a tuple of such: their equality is that of keys, but for NaN."""
     if type(key) is tuple:
-        return bool(key) and all(map(is_key, key))
+        grown = structure.growing(key)
+        return all(map(is_key, key)) if grown is None else _is_grown_key(grown.item)
     if isinstance(key, Staged):
         return key.kind in KINDS
     if isinstance(key, Choice):
         return all(map(is_key, key.options))
     return key is None or type(key) in (int, str, bool, float) and key == key
+
+
+def _is_grown_key(item: structure.Structure) -> bool:
+    """Whether a tuple whose length only the run knows is a key, by its items."""
+    return isinstance(item, structure.Number) and item.kind in KINDS and item.kind != "float"
 
 
 KINDS = ("int", "str", "bool", "float")
@@ -69,13 +75,16 @@ def is_of_run(key: Any) -> bool:
     """Whether such a key is only known while the Program runs."""
     if isinstance(key, Choice):
         return is_key(key) and any(map(is_of_run, key.options))
-    return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
+    if not is_key(key):
+        return False
+    return isinstance(key, Staged) or type(key) is tuple and (
+        structure.growing(key) is not None or any(map(is_of_run, key)))
 
 
 def of_run(session: Session, key: Any) -> Any:
     """A key with what is one of several texts as text of the run."""
     if type(key) is tuple:
-        return tuple(of_run(session, one) for one in key)
+        return key if structure.growing(key) is not None else tuple(of_run(session, one) for one in key)
     return chosen_texts.of_the_run(session, key) if chosen_texts.is_chosen(key) else key
 
 
@@ -108,7 +117,7 @@ def require_key(owner: Keyed, key: Any) -> None:
     if session is None:
         return
     if is_key(key):
-        for part in key if type(key) is tuple else (key,):
+        for part in _parts(key):
             if type(part) is tuple:
                 require_key(owner, part)
             elif isinstance(part, Choice):
@@ -123,6 +132,13 @@ def require_key(owner: Keyed, key: Any) -> None:
         f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
         "number nor text nor None", code="D2S265",
         hint="Keep such keys in another dict, or use numbers, texts, None, and tuples of them, as keys.")
+
+
+def _parts(key: Any) -> tuple[Any, ...]:
+    """What a key is made of: of a tuple whose length only the run knows nothing, as no float is in it."""
+    if type(key) is not tuple:
+        return (key,)
+    return key if structure.growing(key) is None else ()
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
@@ -226,6 +242,8 @@ def _kinds(key: Any) -> set[Any]:
         key = key.value
     if isinstance(key, (structure.Options, Choice)):
         return {kind for option in key.options for kind in _kinds(option)}
+    if isinstance(key, structure.Array) or type(key) is tuple and structure.growing(key) is not None:
+        return {"tuple"}
     if isinstance(key, structure.Sequence) or type(key) is tuple:
         parts = key.items if isinstance(key, structure.Sequence) else key
         return set(itertools.product(*map(_kinds, parts)))
