@@ -152,7 +152,7 @@ def _is_number(item: structure.Structure | None) -> bool:
         others = [one for one in item.options if not (isinstance(one, structure.Known) and one.value is None)]
         return bool(others) and all(map(_is_number, others))
     if isinstance(item, structure.Sequence):
-        return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
+        return item.kind is tuple and all(map(_is_number, item.items))
     if isinstance(item, structure.Array):
         return item.kind is tuple and isinstance(item.item, structure.Number) and item.item.kind != "float"
     return isinstance(item, structure.Number) and item.kind in KINDS
