@@ -16,6 +16,7 @@ from dy2static.operators.provenance.keyed_keys import (
     is_mapping,
     is_set,
     members,
+    missing,
     own_class,
     places_in_order,
     refuse,
@@ -64,7 +65,7 @@ class _Dict(KeyedDict):
         self._held.append(value)
 
     def _missing(self, key: Any) -> Any:
-        raise KeyError(key)
+        raise missing(self, key)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -88,7 +89,7 @@ class _Dict(KeyedDict):
     def __delitem__(self, key: Any) -> None:
         place = self._place(key)
         if place < 0:
-            raise KeyError(key)
+            raise missing(self, key)
         self._remove(place)
 
     def _remove(self, place: int) -> None:
@@ -165,7 +166,7 @@ class _Dict(KeyedDict):
         if place < 0:
             if default:
                 return default[0]
-            raise KeyError(key)
+            raise missing(self, key)
         value = self._held[place]
         self._remove(place)
         return value
@@ -243,7 +244,7 @@ class NumberOrdered(_Dict, KeyedOrdered):
     def move_to_end(self, key: Any, last: bool = True) -> None:
         place = self._place(key)
         if place < 0:
-            raise KeyError(key)
+            raise missing(self, key)
         found, value = self._keys[place], self._held[place]
         self._remove(place)
         if last:
@@ -275,7 +276,7 @@ class NumberDefault(_Dict, KeyedDefault):
 
     def _missing(self, key: Any) -> Any:
         if self.default_factory is None:
-            raise KeyError(key)
+            raise missing(self, key)
         value = NumberSet() if hold_sets(self.default_factory, self._held) else self.default_factory()
         self._add(key, value)
         return value
@@ -517,7 +518,7 @@ class NumberSet(KeyedSet):
     def remove(self, key: Any) -> None:
         self._added = False
         if key not in self:
-            raise KeyError(key)
+            raise missing(self, key)
         self._keys.remove(key)
 
     def pop(self) -> Any:

@@ -19,6 +19,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, active, 
 from runtime.errors import Dy2StaticError
 from runtime.ir import ArrayType, ScalarType
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
+from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.values import array, structure, tables
 from runtime.tracer.values.alias_sets import AliasSet
@@ -263,6 +264,20 @@ def members(other: Any) -> Any:
     return tables.unbound(session, other)._keys if isinstance(other, KeyedSet) and session is not None else other
 
 
+def missing(owner: Keyed, key: Any) -> KeyError:
+    """What is raised where there is no such key.
+
+    Errors raised: TraceError, D2S265, in a ``try`` that catches it, of a tuple whose length only the run knows: no
+    exception can hold that.
+    """
+    session = active()
+    if session is None or type(key) is not tuple or structure.growing(key) is None:
+        return KeyError(key)
+    if catching.is_handled(session, KeyError):
+        refuse(owner, "a KeyError of a tuple whose length only the run knows,")
+    return KeyError("a tuple whose length only the run knows")
+
+
 def is_set(other: Any) -> bool:
     """Whether an operator of sets takes it."""
     return isinstance(other, (KeyedSet, set, frozenset)) or is_view(other)
@@ -291,6 +306,6 @@ def own_class(value: Any) -> Any:
 __all__ = [
     "added_one_by_one", "are_chosen", "are_many", "become", "begin_again", "hold_sets", "holds_floats",
     "instead_of_many", "of_run",
-    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
+    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "missing", "note",
     "own_class", "places_in_order", "refuse", "require_added", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip
