@@ -185,7 +185,7 @@ def _listed(session: Session, f: Any, value: Any, kwargs: dict[str, Any]) -> Any
         return traced(session, list, (value._keys,), {})
     if isinstance(value, KeyedSet):
         return traced(session, value._listed, (), {})  # type: ignore[attr-defined]
-    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})  # type: ignore[attr-defined]
+    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})
     return traced(session, view._listed, (), {})
 
 

@@ -317,7 +317,7 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
             direct = isinstance(value, (tuple, ListContent))
             items = list(value) if direct else [item for _, item in containers.items_of(value)]
             if isinstance(value, (list, deque)):
-                items = items or structure.stored(value)  # some of which may have grown
+                items = items or list(structure.stored(value))  # some of which may have grown
                 like = next((item.item for item in items if isinstance(item, Growing)), None)
                 moved = move_inside(session, [item for item in items if is_there(session, item)], like) or moved
                 if like is not None and len(items) > 1:
