@@ -24,7 +24,8 @@ class Keyed:
 
     def fill(self, made: Any) -> None:
         """Let an empty one hold the same."""
-        dict.update(made, self.whole())
+        for key, value in self.whole().items():
+            made[key] = value
 
 
 class KeyedView(Keyed):

@@ -21,7 +21,7 @@ ITEMS = {
 }  # fmt: skip
 PUT = {
     "append": "rows.append({new})", "insert": "rows.insert(0, {new})", "extend": "rows += [{new}]",
-    "rebind": "rows = rows + [{new}]", "star": "rows = [{new}, *rows]",
+    "rebind": "rows = rows + [{new}]",
     "two lists": "rows.append({new}); other.append(rows[-1])",
 }  # fmt: skip
 ELSE = {
@@ -64,7 +64,9 @@ def function(path: Path, item: str, put: str, orelse: str) -> Any:
     new, change = ITEMS[item]
     new = new.format()
     change = change.format(one="rows[-1]")
-    same = "1" if item == "tuple" else "[one is rows[0] for one in [*rows, *other]]"  # no identity is told of tuples
+    same = "[one is rows[0] for one in rows], [one is rows[0] for one in other]"
+    if item == "tuple":  # no identity is told of tuples
+        same = "1"
     path.write_text(BODY.format(
         new0=_with_first(new), put=PUT[put].format(new=new), change0=_with_first(change), same=same,
         orelse=ELSE[orelse].format(new=new, change=change)))  # fmt: skip
