@@ -203,14 +203,15 @@ class _Mark(gast.NodeTransformer):
             return [node]
         before: list[gast.AST] = []
         asked = self._operands(site, before, node)
-        holes: dict[str, Any] = {
-            "first": asked[0], "kind": gast.Constant(site.kind, None),
-            "second": asked[1] if len(asked) > 1 else gast.Constant(None, None),
-        }  # fmt: skip
-        (test,) = replace("if _d2s.lacks(first, second, kind):\n    raise _d2s.lookup_error(first, second, kind)",
-                          origin=node, **copy.deepcopy(holes))  # fmt: skip
-        test.body[0] = gast.copy_location(_Jump(test.body[0].exc, None), node)
-        before += [test, *replace("_d2s.holds(first, second, kind)", origin=node, **holes)]
+        for kind in site.tests or (site.kind,):
+            holes: dict[str, Any] = copy.deepcopy({
+                "first": asked[0], "kind": gast.Constant(kind, None),
+                "second": asked[1] if len(asked) > 1 else gast.Constant(None, None),
+            })  # fmt: skip
+            (test,) = replace("if _d2s.lacks(first, second, kind):\n    raise _d2s.lookup_error(first, second, kind)",
+                              origin=node, **copy.deepcopy(holes))  # fmt: skip
+            test.body[0] = gast.copy_location(_Jump(test.body[0].exc, None), node)
+            before += [test, *replace("_d2s.holds(first, second, kind)", origin=node, **holes)]
         if site.whole is None:  # the statement does it
             return [*before, node]
         name = self.namer.fresh("item")

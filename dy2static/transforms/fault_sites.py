@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import gast
 
-LOOKUP, DIVISION, SEARCH = "lookup", "division", "search"
+LOOKUP, DIVISION, SEARCH, OVERFLOW = "lookup", "division", "search", "overflow"
 _NAMED = {
     "IndexError": LOOKUP, "KeyError": LOOKUP, "LookupError": LOOKUP, "ZeroDivisionError": DIVISION,
-    "ArithmeticError": DIVISION, "ValueError": SEARCH,
+    "ArithmeticError": DIVISION, "ValueError": SEARCH, "OverflowError": OVERFLOW,
 }  # fmt: skip
 """What a handler names for which of them. Broader handlers stand around code that has no such fear."""
 _BINDING = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
@@ -32,6 +32,7 @@ SEARCHES = frozenset({"index", "remove"})
 """Methods that look for an item by its value."""
 CALL = "call"
 """The kind of a place that calls a function which raises ValueError for some values (``operators.faulty_calls``)."""
+_OVERFLOWING = frozenset({"int", "math.exp", "exp"})
 _CONVERTING = frozenset({"int", "float", "chr", "math.sqrt", "math.log", "math.log2", "math.log10", "sqrt", "log"})
 
 SIMPLE = (gast.Assign, gast.AugAssign, gast.Expr, gast.Return, gast.Delete)
@@ -71,6 +72,9 @@ class Site:
     """The expression that gives the value; None where the statement itself does it."""
     earlier: tuple[Operand, ...] = ()
     """What the statement evaluates before those, in order."""
+
+    tests: tuple[str, ...] = ()
+    """What else is asked about it, by kind, if not ``kind``."""
 
     @property
     def calls(self) -> bool:
@@ -163,10 +167,11 @@ class _Finder:
 
     def _call(self, node: gast.AST) -> Site | None:
         args = tuple(Operand(node, "args", index) for index in range(len(node.args)))
-        if SEARCH in self._kinds and len(args) == 1 and not node.keywords and _text_of(node.func) in _CONVERTING:
+        tests = self._tests_of(_text_of(node.func)) if len(args) == 1 and not node.keywords else ()
+        if tests:
             inside = self._first_of(*args)
             return inside if inside is not None or isinstance(node.args[0], gast.Starred) else (
-                Site(CALL, (args[0], Operand(node, "func")), node))
+                Site(CALL, (args[0], Operand(node, "func")), node, tests=tests))
         if not isinstance(node.func, gast.Attribute):
             return self._first_of(*args) if isinstance(node.func, gast.Name) else self.expression(node.func)
         owner = Operand(node.func, "value")
@@ -202,6 +207,11 @@ class _Finder:
             if site is not None:
                 return replace(site, earlier=(*operands[:position], *site.earlier))
         return None
+
+    def _tests_of(self, function: str) -> tuple[str, ...]:
+        """What a function may raise for some values that a handler names."""
+        found = (CALL,) if SEARCH in self._kinds and function in _CONVERTING else ()
+        return (*found, OVERFLOW) if OVERFLOW in self._kinds and function in _OVERFLOWING else found
 
     def _divides(self, node: gast.AST) -> bool:
         if DIVISION not in self._kinds:

@@ -22,6 +22,16 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     if op.name == "array.lookup":
         array, table = args
         return [[row_by_row(machine.domain, lambda place, *row: row[place], [place, *table]) for place in array]]
+    if op.name == "array.pick" and any(isinstance(number, Rows) for number in args[0]):
+        return machine.by_value(op, args[0], lambda mask, values: [function(values, args[1])])
+    if op.name == "array.set_order":
+        columns, in_tuples = args
+        length = len(columns[0])
+
+        def ordered(mask: Mask | None, values: list[Any]) -> Sequence[Any]:
+            return [function([values[start: start + length] for start in range(0, len(values), length)], in_tuples)]
+
+        return machine.by_value(op, [item for column in columns for item in column], ordered) if length else [[]]
     if op.name in _INDEXED and len(args) > 1:
         where = args[1]
         parts = [where.start, where.stop, where.step] if isinstance(where, slice) else [where]

@@ -67,9 +67,15 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             held = dict(rows.fields)
             made_rows.append([_empty_row(held["item"], classes) for _ in values[held["arrays"][0].index]])
         built["heaps"] = made_rows  # rows may refer to each other
+        keyed: list[tuple[Any, Keyed]] = []
         for (_, rows), empty in zip(tree.fields, made_rows):
-            for one, row in zip(empty, _rows(rows, values, classes, build, built)):
-                _fill_row(one, row)
+            for one, row in zip(empty, _rows(_of_parts(rows), values, classes, build, built)):
+                if isinstance(row, Keyed):
+                    keyed.append((one, row))
+                else:
+                    _fill_row(one, row)
+        for one, row in keyed:  # now that there are the lists of their keys and values
+            row.fill(one)
         return made_rows
     if tree.kind == "hung":
         (_, tensor), (_, attributes) = tree.fields
@@ -115,12 +121,12 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     keys, items = tree.fields[0][1], tuple(build(item) for _, item in tree.fields[1:])
     if tree.kind == "defaultdict":
         return classes[tree.type_name](zip(keys, items))
-    if tree.kind == "instance":
+    if tree.kind in ("instance", _PARTS):
         result = object.__new__(classes[tree.type_name])
         for key, item in zip(keys, items):
             if item is not MISSING:
                 object.__setattr__(result, key, item)
-        return result.whole() if isinstance(result, Keyed) else result
+        return result.whole() if isinstance(result, Keyed) and tree.kind != _PARTS else result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
 
 
@@ -133,12 +139,26 @@ def _rows(
         yield build_tree(_with_leaves(fields["item"], row, build), row, classes, {"arrays": arrays})
 
 
+_PARTS = "instance of parts"
+"""A dict or set of numbers of the run as the lists that stand for it."""
+
+
+def _of_parts(rows: Record) -> Record:
+    """The tree of rows, in which such dicts and sets stay these lists."""
+    (arrays, (name, item)) = rows.fields
+    if not isinstance(item, Record) or item.kind != "instance":
+        return rows
+    return Record(rows.kind, rows.type_name, (arrays, (name, Record(_PARTS, item.type_name, item.fields))))
+
+
 def _empty_row(item: Any, classes: dict[str, Any]) -> Any:
     """A list, dict or object that is a row, before it holds anything; ``item``: the tree of what it will hold."""
     if type(item) is dict:
         return {}
-    keyed = isinstance(item, Record) and item.kind == "instance"
-    return object.__new__(classes[item.type_name]) if keyed else []
+    if not isinstance(item, Record) or item.kind != "instance":
+        return []
+    cls = classes[item.type_name]
+    return cls.stands_for() if issubclass(cls, Keyed) else object.__new__(cls)
 
 
 def _fill_row(made: Any, row: Any) -> None:

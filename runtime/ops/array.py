@@ -95,6 +95,23 @@ def rows(array: list[Any], columns: list[list[Any]]) -> list[list[Any]]:
     return [[column[index] for column in columns] for index in range(len(array))]
 
 
+def pick(which: list[int | None], columns: list[list[Any]]) -> list[Any]:
+    """For each number of a list, what stands there in the column of that number; None where none is: the item is
+    another kind of value."""
+    return [None if number is None else columns[number][index] for index, number in enumerate(which)]
+
+
+def set_order(columns: list[list[Any]], in_tuples: bool) -> list[int]:
+    """In which order Python goes over a set to which the items of a list were added one by one: their places.
+
+    >>> set_order([[10, 3, 1]], False), set_order([[1, 2], [0, 0]], True) == set_order([[1, 2], [0, 0]], True)
+    ([2, 1, 0], True)
+    """
+    items = list(zip(*columns)) if in_tuples else columns[0]
+    places = {item: place for place, item in enumerate(items)}
+    return [places[item] for item in set(items)]
+
+
 # name -> (function, fewest arguments, most arguments, outputs)
 _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.new": (new, 1, 1, 1),
@@ -112,6 +129,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.fill": (fill, 2, 2, 1),
     "array.lookup": (lookup, 2, 2, 1),
     "array.rows": (rows, 2, 2, 1),
+    "array.pick": (pick, 2, 2, 1),
+    "array.set_order": (set_order, 2, 2, 1),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}
@@ -148,6 +167,12 @@ def _of_rows(op: Operator) -> list[Type | None]:
     return [_list_of(row)]
 
 
+def _of_pick(op: Operator) -> list[Type | None]:
+    columns: Operand = op.args[1]
+    elements = [element_of(column) for column in columns] if isinstance(columns, (list, tuple)) else []
+    return [_list_of(common(elements))]
+
+
 _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "array.new": _of_new,
     "array.append": _same,
@@ -164,6 +189,8 @@ _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "array.fill": _of_fill,
     "array.lookup": _same,
     "array.rows": _of_rows,
+    "array.pick": _of_pick,
+    "array.set_order": lambda op: [ArrayType(ScalarType("int"))],
 }
 """What each operator gives. A list that items are put into keeps its type: it holds theirs."""
 

@@ -22,6 +22,11 @@ class Keyed:
         """The container that it stands for; asked for where keys are numbers."""
         raise NotImplementedError
 
+    def fill(self, made: Any) -> None:
+        """Let an empty one hold the same."""
+        for key, value in self.whole().items():
+            made[key] = value
+
 
 class KeyedView(Keyed):
     """What ``keys()``, ``values()`` or ``items()`` of such a dict gives."""
@@ -70,6 +75,9 @@ class KeyedSet(Keyed):
     def whole(self) -> Any:
         return set(self._keys)
 
+    def fill(self, made: Any) -> None:
+        set.update(made, self._keys)
+
 
 class KeyedDict(Keyed):
     """A dict, with the value of each key, and how many were removed so far."""
@@ -114,10 +122,14 @@ class KeyedDefault(KeyedDict):
     def whole(self) -> Any:
         return defaultdict(self.default_factory, zip(self._keys, self._held))
 
+    def fill(self, made: Any) -> None:
+        made.default_factory = self.default_factory
+        super().fill(made)
 
-def class_of(value: Keyed) -> type[Keyed]:
-    """The class here of which a trace's own class is derived: what files name."""
-    return next(cls for cls in type(value).__mro__ if cls.__module__ == __name__)
+
+def fields_of(own: type[Keyed]) -> tuple[type[Keyed], tuple[str, ...]]:
+    """The class here of which a trace's own class is derived, and its attributes: what files name."""
+    return next((cls, fields) for base in own.__mro__ for cls, fields in CLASSES if cls is base)
 
 
 MutableSet.register(KeyedSet)
@@ -135,5 +147,5 @@ CLASSES: tuple[tuple[type[Keyed], tuple[str, ...]], ...] = (
 
 __all__ = [
     "CLASSES", "Keyed", "KeyedCounter", "KeyedDefault", "KeyedDict", "KeyedItems", "KeyedKeys", "KeyedOrdered",
-    "KeyedSet", "KeyedValues", "KeyedView", "class_of",
+    "KeyedSet", "KeyedValues", "KeyedView", "fields_of",
 ]  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 import dy2static
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 
 def k(x):
@@ -378,3 +380,44 @@ def test_what_was_there_is_not_taken_for_there():
     f = dy2static.to_static(shortened)
     with pytest.raises(dy2static.TraceError, match="D2S229"):
         f(torch.tensor([1.0, 2.0, 3.0]))
+
+
+NUMBERS = [3.0, 0.0, -1.0, float("nan"), float("inf"), -float("inf"), 709.782712893384, 709.7827128933841, -2000.0]
+
+
+def whole(x):
+    out = []
+    for a in x.tolist():
+        try:
+            out.append(int(a))
+        except OverflowError as e:
+            out.append(str(e))
+        except ValueError as e:
+            out.append(e.args)
+    return out
+
+
+def exponential(x):
+    out = []
+    for a in x.tolist():
+        try:
+            out.append(1 / (1 + math.exp(-a)))
+        except OverflowError as e:
+            out.append(e.args)
+    return out
+
+
+def several(x):
+    try:
+        n = int(6 / x[0].item()) + int(math.exp(x[1].item()))
+    except ZeroDivisionError:
+        n = -1
+    except (ValueError, OverflowError):
+        n = -2
+    return n
+
+
+@pytest.mark.parametrize("f", [whole, exponential, several])
+def test_overflow(f, tmp_path):
+    calls = [(torch.tensor([first, second], dtype=torch.float64),) for first in NUMBERS for second in NUMBERS[::3]]
+    check_saved(f, check(f, *calls), tmp_path / "f", *calls)

@@ -1,5 +1,5 @@
-"""Calls that raise ValueError for some values, in a ``try`` that catches it: ``int(text)``, ``chr(n)``,
-``math.sqrt(v)``.
+"""Calls that raise ValueError or OverflowError for some values, in a ``try`` that catches it: ``int(text)``,
+``chr(n)``, ``math.sqrt(v)``, ``math.exp(v)``.
 
     if _d2s.lacks(text, int, "call"):             # whether only the run knows, and it raises
         raise _d2s.lookup_error(text, int, "call")
@@ -32,19 +32,24 @@ def number_for(value: Any, function: Any) -> Any:
     return value
 
 
-def fails(session: Session, value: Any, function: Any) -> Any:
-    """Whether ``function(value)`` raises ValueError, of a value that only the run knows; False for others."""
-    return traced(session, question, (value,), {}) if (question := _question(value, function)) is not None else False
+def fails(session: Session, value: Any, function: Any, kind: str) -> Any:
+    """Whether ``function(value)`` raises ValueError, or OverflowError, of a value that only the run knows; False for
+    others."""
+    question = _question(value, function, kind)
+    return traced(session, question, (value,), {}) if question is not None else False
 
 
-def note_fits(session: Session, value: Any, function: Any) -> None:
+def note_fits(session: Session, value: Any, function: Any, kind: str) -> None:
     """It does not, as ``fails`` said."""
-    if _question(value, function) is not None:
-        session.values.fitting.append((session.scope, value.var, f"scalar.{_rule(function)}"))
+    if _question(value, function, kind) is not None:
+        error = OverflowError if kind == "overflow" else ValueError
+        session.values.fitting.append((session.scope, value.var, f"scalar.{_rule(function)}", error))
 
 
-def error(value: Any, function: Any) -> ValueError:
+def error(value: Any, function: Any, kind: str) -> Exception:
     """What Python says of such a value."""
+    if kind == "overflow":
+        return OverflowError(_words(function, math.inf if function is int else 1e9))
     if isinstance(value, Staged) and value.kind == "str":
         words = _words(function, "")  # with the text at its end
         return ValueError(words.removesuffix("''") + format_value(value, "r"))
@@ -54,21 +59,22 @@ def error(value: Any, function: Any) -> ValueError:
 def _words(function: Any, value: Any) -> str:
     try:
         function(value)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return str(error)
     raise AssertionError("it did not raise")
 
 
 def _rule(function: Any) -> str | None:
     """The name of such a function as a scalar Operator's."""
-    return next((name for one, name, _ in _RULES if one is function), None)
+    return next((name for one, name, _ in (*_RULES, *_OVERFLOWS) if one is function), None)
 
 
-def _question(value: Any, function: Any) -> Callable[[Any], Any] | None:
+def _question(value: Any, function: Any, kind: str) -> Callable[[Any], Any] | None:
     """What is asked of a number or text that only the run knows."""
     if not isinstance(value, Staged):
         return None
-    questions = next((questions for one, _, questions in _RULES if one is function), {})
+    rules = _OVERFLOWS if kind == "overflow" else _RULES
+    questions = next((questions for one, _, questions in rules if one is function), {})
     return questions.get(value.kind)
 
 
@@ -81,6 +87,9 @@ _RULES: list[_Rule] = [
     (chr, "chr", {"int": asking.is_no_character}),
     (math.sqrt, "math.sqrt", dict.fromkeys(_NUMBERS, asking.is_negative)),
     *_LOGARITHMS,
+]
+_OVERFLOWS: list[_Rule] = [
+    (int, "int", {"float": asking.is_infinite}), (math.exp, "math.exp", dict.fromkeys(_NUMBERS, asking.exp_overflows)),
 ]
 """Functions, their names as scalar Operators, and what is asked of each kind of value."""
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+_INFINITE = float("inf")
+_LARGEST_EXPONENT = 709.782712893384  # ``math.log(sys.float_info.max)``
+
 
 def no_int(text: Any) -> bool:
     return not is_int(text)
@@ -17,6 +20,14 @@ def no_float(text: Any) -> bool:
 
 def is_nan(number: Any) -> Any:
     return number != number
+
+
+def is_infinite(number: Any) -> Any:
+    return number == _INFINITE or number == -_INFINITE
+
+
+def exp_overflows(number: Any) -> Any:
+    return number > _LARGEST_EXPONENT and number != _INFINITE
 
 
 def is_negative(number: Any) -> Any:

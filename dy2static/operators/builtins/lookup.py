@@ -33,6 +33,7 @@ from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import several
 
+_CALLS = ("call", "overflow")
 _SEARCHES = ("index", "remove")
 _ENDS = {"pop": -1, "popleft": 0}
 _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "pop": "pop", "popleft": "popleft"}
@@ -54,16 +55,16 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
     """Whether a list, deque or tuple whose length only the run knows has no item there.
 
     ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given; the
-    method "index" or "remove", for which it is the item; an operator that divides ``target`` by ``key``; or "call" of
-    the function ``key``.
+    method "index" or "remove", for which it is the item; an operator that divides ``target`` by ``key``; "call" of the
+    function ``key``, which raises ValueError, or "overflow" of it.
     """
     session = active()
     if session is None:
         return False
     if kind in _DIVISIONS:
         return key == 0 if _divides(target, key) else False
-    if kind == "call":
-        return faulty_calls.fails(session, target, key)
+    if kind in _CALLS:
+        return faulty_calls.fails(session, target, key, kind)
     if kind in ("get", "del") and type(target) is dict and (is_plain(key) or isinstance(key, Choice)):
         row = held_in(target)
         if row is None and (several(target) is not None or isinstance(key, Choice)):
@@ -92,8 +93,8 @@ def holds(target: Any, key: Any, kind: str) -> None:
     if session is not None and kind in _DIVISIONS and _divides(target, key):
         session.values.divisors.append((session.scope, key.var))
         return
-    if session is not None and kind == "call":
-        faulty_calls.note_fits(session, target, key)
+    if session is not None and kind in _CALLS:
+        faulty_calls.note_fits(session, target, key, kind)
         return
     if session is not None and _is_searched(target, key, kind):
         memo(session).found = target, key
@@ -114,8 +115,8 @@ def lookup_error(target: Any, key: Any, kind: str) -> Exception:
     """What Python raises where the item is not there, or the divisor is 0."""
     if kind in _DIVISIONS:
         return ZeroDivisionError(_words_of_division(target, key, kind))
-    if kind == "call":
-        return faulty_calls.error(target, key)
+    if kind in _CALLS:
+        return faulty_calls.error(target, key, kind)
     if isinstance(target, torch.Tensor):
         return IndexError(_text("index ", key, " is out of bounds for dimension 0 with size ", _length_here(target)))
     if isinstance(target, MODULES):

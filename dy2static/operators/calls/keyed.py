@@ -13,10 +13,18 @@ from typing import Any
 
 from dy2static.operators.calls import growing, keyed_in_python
 from dy2static.operators.calls.call import traced
-from dy2static.operators.provenance.keyed_keys import KINDS, are_many, become, begin_again, is_key, is_of_run, refuse
+from dy2static.operators.provenance.keyed_keys import (
+    KINDS,
+    are_many,
+    become,
+    begin_again,
+    holds_floats,
+    is_key,
+    is_of_run,
+)
 from dy2static.operators.shared.staging import Choice, Session, distribute
-from runtime.ops.keyed import Keyed, KeyedSet, KeyedView
-from runtime.tracer.values import structure
+from runtime.ops.keyed import Keyed, KeyedItems, KeyedSet, KeyedView
+from runtime.tracer.values import structure, tables
 
 _KINDS: dict[int, type] = {
     id(dict): keyed_in_python.NumberDict, id(set): keyed_in_python.NumberSet,
@@ -25,6 +33,7 @@ _KINDS: dict[int, type] = {
 }  # fmt: skip
 """Classes, by identity, as nobody's ``__hash__`` is asked, and what stands for their objects."""
 _IN_ANY_ORDER = frozenset(map(id, (sorted, max, min, sum, any, all)))
+_BY_ORDER = frozenset(map(id, (sorted, max, min)))
 _TAKING = frozenset(map(id, (list, tuple, iter, enumerate, zip, map, filter, reversed))) | _IN_ANY_ORDER
 """Builtins that take the items of what they are given."""
 
@@ -45,6 +54,8 @@ def made(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     given = args[first:]
     if len(given) > 1:
         return NotImplemented
+    if given and isinstance(given[0], Choice) and _is_keyed(given[0]):
+        return distribute(session, given[0], lambda option: traced(session, f, (*args[:first], option), {}))
     here = session.location()
     if here not in session.call.known.keyed and not (given and _brings(session, f, given[0])):
         return NotImplemented
@@ -76,7 +87,14 @@ def of_items(session: Session, items: tuple[Any, ...]) -> Any:
     if session.location() not in session.call.known.keyed:
         if not _are_of_run(items):
             return NotImplemented
-    return traced(session, keyed_in_python.NumberSet, (items,), {})
+    found = traced(session, keyed_in_python.NumberSet, (items,), {})
+    if len(items) > 2 and not any(map(_is_staged, items)):
+        found._added = False  # Python copies a set that it has made of constants
+    return found
+
+
+def _is_staged(item: Any) -> bool:
+    return is_of_run(item) or isinstance(item, Choice)
 
 
 def _brings(session: Session, f: Any, given: Any) -> bool:
@@ -134,15 +152,21 @@ def _is_number(item: structure.Structure | None) -> bool:
         others = [one for one in item.options if not (isinstance(one, structure.Known) and one.value is None)]
         return bool(others) and all(map(_is_number, others))
     if isinstance(item, structure.Sequence):
-        return item.kind is tuple and bool(item.items) and all(map(_is_number, item.items))
+        return item.kind is tuple and all(map(_is_number, item.items))
+    if isinstance(item, structure.Array):
+        return item.kind is tuple and isinstance(item.item, structure.Number) and item.item.kind != "float"
     return isinstance(item, structure.Number) and item.kind in KINDS
 
 
-def taken(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def taken(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a builtin that goes over them: the keys in place of such dicts and sets."""
     if id(f) not in _TAKING:
-        return args
-    return tuple(_listed(session, f, one, kwargs) if _is_keyed(one) else one for one in args)
+        return args, kwargs
+    if id(f) in _BY_ORDER and len(args) == 1 and isinstance(args[0], KeyedItems) and "key" not in kwargs:
+        kwargs = {**kwargs, "key": keyed_in_python.first_of_two}  # as no two keys are equal
+    return tuple(_listed(session, f, one, kwargs) if _is_keyed(one) else one for one in args), kwargs
 
 
 def _is_keyed(value: Any) -> bool:
@@ -154,11 +178,14 @@ def _listed(session: Session, f: Any, value: Any, kwargs: dict[str, Any]) -> Any
     if not isinstance(value, Keyed):
         return distribute(session, value, lambda option: _listed(session, f, option, kwargs)) if (
             isinstance(value, Choice)) else value
-    if isinstance(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs:
+    if isinstance(value, KeyedSet):
+        value = tables.unbound(session, value)
+    rounds = f is sum and isinstance(value, KeyedSet) and value._added is True and holds_floats(value._keys)  # type: ignore[attr-defined]
+    if isinstance(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs and not rounds:
         return traced(session, list, (value._keys,), {})
     if isinstance(value, KeyedSet):
-        refuse(value, "the order")
-    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})  # type: ignore[attr-defined]
+        return traced(session, value._listed, (), {})  # type: ignore[attr-defined]
+    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})
     return traced(session, view._listed, (), {})
 
 

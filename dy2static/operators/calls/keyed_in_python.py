@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2static.operators.provenance.keyed_keys import (
+    added_one_by_one,
+    hold_sets,
     is_counter,
     is_mapping,
     is_set,
     members,
+    missing,
     own_class,
+    places_in_order,
     refuse,
+    require_added,
     require_key,
     require_of_one_kind,
 )
@@ -60,7 +65,7 @@ class _Dict(KeyedDict):
         self._held.append(value)
 
     def _missing(self, key: Any) -> Any:
-        raise KeyError(key)
+        raise missing(self, key)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -84,7 +89,7 @@ class _Dict(KeyedDict):
     def __delitem__(self, key: Any) -> None:
         place = self._place(key)
         if place < 0:
-            raise KeyError(key)
+            raise missing(self, key)
         self._remove(place)
 
     def _remove(self, place: int) -> None:
@@ -161,7 +166,7 @@ class _Dict(KeyedDict):
         if place < 0:
             if default:
                 return default[0]
-            raise KeyError(key)
+            raise missing(self, key)
         value = self._held[place]
         self._remove(place)
         return value
@@ -239,7 +244,7 @@ class NumberOrdered(_Dict, KeyedOrdered):
     def move_to_end(self, key: Any, last: bool = True) -> None:
         place = self._place(key)
         if place < 0:
-            raise KeyError(key)
+            raise missing(self, key)
         found, value = self._keys[place], self._held[place]
         self._remove(place)
         if last:
@@ -271,8 +276,8 @@ class NumberDefault(_Dict, KeyedDefault):
 
     def _missing(self, key: Any) -> Any:
         if self.default_factory is None:
-            raise KeyError(key)
-        value = self.default_factory()
+            raise missing(self, key)
+        value = NumberSet() if hold_sets(self.default_factory, self._held) else self.default_factory()
         self._add(key, value)
         return value
 
@@ -444,6 +449,11 @@ def _counter(other: Any) -> Any:
     return made
 
 
+def first_of_two(pair: Any) -> Any:
+    """The key of an item."""
+    return pair[0]
+
+
 def _count_of(pair: Any) -> Any:
     return pair[1]
 
@@ -451,11 +461,12 @@ def _count_of(pair: Any) -> Any:
 class NumberSet(KeyedSet):
     """A set."""
 
-    __slots__ = ()
+    __slots__ = ("_added",)
 
     def __init__(self, items: Any = ()) -> None:
         self._keys = []
-        for key in items:
+        self._added = added_one_by_one(items)  # whether nothing but this has happened to it
+        for key in members(items):
             self.add(key)
 
     def __len__(self) -> int:
@@ -471,7 +482,20 @@ class NumberSet(KeyedSet):
         return found
 
     def __iter__(self) -> Any:
-        refuse(self, "the order")
+        count = len(self._keys)
+        for place in places_in_order(self):
+            self._require_length(count)
+            yield self._keys[place]
+        self._require_length(count)
+
+    def _require_length(self, count: int) -> None:
+        """While it is gone over."""
+        if len(self._keys) != count:
+            raise RuntimeError("Set changed size during iteration")
+        require_added(self)
+
+    def _listed(self) -> list[Any]:
+        return [self._keys[place] for place in places_in_order(self)]
 
     def __repr__(self) -> str:
         refuse(self, "the text")
@@ -487,12 +511,14 @@ class NumberSet(KeyedSet):
             self._keys.append(key)
 
     def discard(self, key: Any) -> None:
+        self._added = False
         if key in self:
             self._keys.remove(key)
 
     def remove(self, key: Any) -> None:
+        self._added = False
         if key not in self:
-            raise KeyError(key)
+            raise missing(self, key)
         self._keys.remove(key)
 
     def pop(self) -> Any:
@@ -500,6 +526,7 @@ class NumberSet(KeyedSet):
 
     def clear(self) -> None:
         self._keys.clear()
+        self._added = True
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -507,10 +534,13 @@ class NumberSet(KeyedSet):
     def copy(self) -> Any:
         made = NumberSet()
         made._keys.extend(self._keys)
+        made._added = False
         return made
 
     def update(self, *others: Any) -> None:
         for other in others:
+            if not added_one_by_one(other):
+                self._added = False
             for key in members(other):
                 self.add(key)
 
@@ -521,6 +551,7 @@ class NumberSet(KeyedSet):
 
     def intersection_update(self, *others: Any) -> None:
         self._keys[:] = self.intersection(*others)._keys
+        self._added = False
 
     def union(self, *others: Any) -> Any:
         made = self.copy()
@@ -536,6 +567,7 @@ class NumberSet(KeyedSet):
         made = self
         for other in others:
             known, kept = _looked_at(other), NumberSet()
+            kept._added = False
             require_of_one_kind(self, made._keys, known)
             for key in made._keys:
                 if key in known:
@@ -618,6 +650,7 @@ class NumberSet(KeyedSet):
 
     def symmetric_difference_update(self, other: Any) -> None:
         self._keys[:] = self.symmetric_difference(other)._keys
+        self._added = False
 
     def __le__(self, other: Any) -> Any:
         return self.issubset(other) if is_set(other) else NotImplemented
@@ -781,4 +814,4 @@ def _named(*classes: type[Keyed]) -> None:
 
 _named(NumberCounter, NumberDefault, NumberDict, NumberOrdered, NumberSet, KeysView, ValuesView, ItemsView)
 
-__all__ = ["NumberCounter", "NumberDefault", "NumberDict", "NumberOrdered", "NumberSet"]
+__all__ = ["NumberCounter", "NumberDefault", "NumberDict", "NumberOrdered", "NumberSet", "first_of_two"]

@@ -168,7 +168,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     of_numbers = keyed.made(session, f, args, kwargs)
     if of_numbers is not NotImplemented:
         return of_numbers
-    args = keyed.taken(session, f, args, kwargs)
+    args, kwargs = keyed.taken(session, f, args, kwargs)
     if f is sorted and args and isinstance(args[0], dict) and python_method(args[0], "__iter__") is None:
         args = traced_call(session, list, args[:1], {}), *args[1:]  # it sees the keys alone
     of_numpy = numpy_arrays.called(session, f, args, kwargs)

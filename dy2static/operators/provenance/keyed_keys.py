@@ -17,9 +17,12 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared import chosen_texts
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from runtime.errors import Dy2StaticError
+from runtime.ir import ArrayType, ScalarType
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
+from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Findings
-from runtime.tracer.values import structure
+from runtime.tracer.values import array, structure, tables
+from runtime.tracer.values.alias_sets import AliasSet
 
 
 def note(session: Session, made: Any) -> None:
@@ -51,12 +54,18 @@ def begin_again(session: Session, owner: Any) -> None:
 def is_key(key: Any) -> bool:
     """Whether it is a number, text, None, or a tuple of such: their equality is that of keys, but for NaN."""
     if type(key) is tuple:
-        return bool(key) and all(map(is_key, key))
+        grown = structure.growing(key)
+        return all(map(is_key, key)) if grown is None else _is_grown_key(grown.item)
     if isinstance(key, Staged):
         return key.kind in KINDS
     if isinstance(key, Choice):
         return all(map(is_key, key.options))
     return key is None or type(key) in (int, str, bool, float) and key == key
+
+
+def _is_grown_key(item: structure.Structure) -> bool:
+    """Whether a tuple whose length only the run knows is a key, by its items."""
+    return isinstance(item, structure.Number) and item.kind in KINDS and item.kind != "float"
 
 
 KINDS = ("int", "str", "bool", "float")
@@ -67,13 +76,16 @@ def is_of_run(key: Any) -> bool:
     """Whether such a key is only known while the Program runs."""
     if isinstance(key, Choice):
         return is_key(key) and any(map(is_of_run, key.options))
-    return is_key(key) and (isinstance(key, Staged) or type(key) is tuple and any(map(is_of_run, key)))
+    if not is_key(key):
+        return False
+    return isinstance(key, Staged) or type(key) is tuple and (
+        structure.growing(key) is not None or any(map(is_of_run, key)))
 
 
 def of_run(session: Session, key: Any) -> Any:
     """A key with what is one of several texts as text of the run."""
     if type(key) is tuple:
-        return tuple(of_run(session, one) for one in key)
+        return key if structure.growing(key) is not None else tuple(of_run(session, one) for one in key)
     return chosen_texts.of_the_run(session, key) if chosen_texts.is_chosen(key) else key
 
 
@@ -106,7 +118,7 @@ def require_key(owner: Keyed, key: Any) -> None:
     if session is None:
         return
     if is_key(key):
-        for part in key if type(key) is tuple else (key,):
+        for part in _parts(key):
             if type(part) is tuple:
                 require_key(owner, part)
             elif isinstance(part, Choice):
@@ -121,6 +133,13 @@ def require_key(owner: Keyed, key: Any) -> None:
         f"a {owner.stands_for.__name__} has keys that are only known while the Program runs, and one that is neither a "
         "number nor text nor None", code="D2S265",
         hint="Keep such keys in another dict, or use numbers, texts, None, and tuples of them, as keys.")
+
+
+def _parts(key: Any) -> tuple[Any, ...]:
+    """What a key is made of: of a tuple whose length only the run knows nothing, as no float is in it."""
+    if type(key) is not tuple:
+        return (key,)
+    return key if structure.growing(key) is None else ()
 
 
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
@@ -140,6 +159,68 @@ def refuse(owner: Keyed, what: str) -> NoReturn:
     raise session.error(
         f"{what} of a {owner.stands_for.__name__} is asked for, whose items are only known while the Program runs",
         code="D2S265", hint="Go over sorted(items), or use a dict, which has an order; make texts outside.")
+
+
+def places_in_order(owner: Any) -> Any:
+    """The places of the keys of a set in the order in which Python goes over it.
+
+    Errors raised: TraceError, D2S265, where something else has happened to the set than that items were added one by
+    one: where they stand in Python's hash table depends on it.
+    """
+    session = active()
+    assert session is not None
+    owner = tables.unbound(session, owner)
+    keys = owner._keys
+    require_added(owner)
+    if not keys:
+        return []
+    (grown,) = array.of_items(session, keys) if structure.growing(keys) is None else [array.content(keys)]
+    parts = grown.item.items if isinstance(grown.item, structure.Sequence) else (grown.item,)
+    if not all(isinstance(part, structure.Number) for part in parts):
+        refuse(owner, "the order")
+    in_tuples = isinstance(grown.item, structure.Sequence)
+    (places,) = session.emit("array.set_order", [list(grown.variables), in_tuples],
+                             types=[ArrayType(ScalarType("int"))])
+    return [structure.Growing((places,), structure.Number("int"), AliasSet())]
+
+
+def holds_floats(keys: list[Any]) -> bool:
+    """Whether keys are floats: the sum of such depends on their order."""
+    return any("float" in _kinds(key) for key in ([_items(keys)] if _items(keys) is not None else keys))
+
+
+def require_added(owner: Any) -> None:
+    """Errors raised: TraceError, D2S265, where it is known that more has happened to a set than that items were added;
+    RuntimeError in a run, where only that knows."""
+    session = active()
+    assert session is not None
+    owner = tables.unbound(session, owner)
+    if isinstance(owner._added, Staged):
+        session.emit("assert", [session.operand(owner._added)], attrs={
+            "exception": "RuntimeError", "message": "the order of a set from which items were removed is not known"})
+    elif owner._added is not True:
+        refuse(owner, "the order")
+
+
+def added_one_by_one(items: Any) -> bool:
+    """Whether a set to which Python adds these takes one after the other: what is in a set or dict is copied as it
+    stands in its hash table."""
+    return not isinstance(items, (set, frozenset, dict, KeyedSet, KeyedDict))
+
+
+def hold_sets(factory: Any, values: list[Any]) -> bool:
+    """Whether the values of a ``defaultdict(set)`` are sets of numbers of the run: so is the next one that it makes,
+    wherever that is."""
+    grown = structure.growing(values)
+    return factory is set and (_may_be_set(grown.item) if grown is not None else any(map(_may_be_set, values)))
+
+
+def _may_be_set(value: Any) -> bool:
+    if isinstance(value, (Choice, structure.Options)):
+        return any(map(_may_be_set, value.options))
+    if isinstance(value, structure.Reference):
+        return issubclass(value.kind, KeyedSet)
+    return isinstance(value, KeyedSet)
 
 
 def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
@@ -162,6 +243,8 @@ def _kinds(key: Any) -> set[Any]:
         key = key.value
     if isinstance(key, (structure.Options, Choice)):
         return {kind for option in key.options for kind in _kinds(option)}
+    if isinstance(key, structure.Array) or type(key) is tuple and structure.growing(key) is not None:
+        return {"tuple"}
     if isinstance(key, structure.Sequence) or type(key) is tuple:
         parts = key.items if isinstance(key, structure.Sequence) else key
         return set(itertools.product(*map(_kinds, parts)))
@@ -177,7 +260,22 @@ def _may_be_equal(kind: Any, other: Any) -> bool:
 
 def members(other: Any) -> Any:
     """What a method of sets takes the items of, where their order makes no difference."""
-    return other._keys if isinstance(other, KeyedSet) else other
+    session = active()
+    return tables.unbound(session, other)._keys if isinstance(other, KeyedSet) and session is not None else other
+
+
+def missing(owner: Keyed, key: Any) -> KeyError:
+    """What is raised where there is no such key.
+
+    Errors raised: TraceError, D2S265, in a ``try`` that catches it, of a tuple whose length only the run knows: no
+    exception can hold that.
+    """
+    session = active()
+    if session is None or type(key) is not tuple or structure.growing(key) is None:
+        return KeyError(key)
+    if catching.is_handled(session, KeyError):
+        refuse(owner, "a KeyError of a tuple whose length only the run knows,")
+    return KeyError("a tuple whose length only the run knows")
 
 
 def is_set(other: Any) -> bool:
@@ -206,7 +304,8 @@ def own_class(value: Any) -> Any:
 
 
 __all__ = [
-    "are_chosen", "are_many", "become", "begin_again", "instead_of_many", "of_run",
-    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "note",
-    "own_class", "refuse", "require_key", "require_none", "require_of_one_kind",
+    "added_one_by_one", "are_chosen", "are_many", "become", "begin_again", "hold_sets", "holds_floats",
+    "instead_of_many", "of_run",
+    "is_counter", "is_key", "is_mapping", "is_of_run", "is_set", "is_view", "members", "missing", "note",
+    "own_class", "places_in_order", "refuse", "require_added", "require_key", "require_none", "require_of_one_kind",
 ]  # fmt: skip

@@ -96,6 +96,7 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
             with growing.checked(session, given, key):
                 return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
         if isinstance(key, Choice):
+            keyed_keys.become(session, given, key)
             with growing.checked(session, given, key):
                 return _by_choice(session, obj, key, own)
     if held_choice(key) is not None:
@@ -308,6 +309,7 @@ def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False
     if isinstance(obj, Keyed):
         key = keyed_keys.of_run(session, key)
     if isinstance(obj, dict) and keyed_keys.are_chosen(key):
+        keyed_keys.become(session, obj, key)
         with keyed_keys.instead_of_many(session, obj, key):
             _write(session, obj, key, value, own=own)
     else:

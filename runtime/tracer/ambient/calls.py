@@ -56,6 +56,8 @@ class Findings:
     in_variables: frozenset[str] = frozenset()
     """Those of them that variables hold by reference as well, once an iteration of a loop has made them: several
     variables know one on some paths only."""
+    in_branches: frozenset[str] = frozenset()
+    """Those of them that lists hold by reference as soon as a branch has changed these (see ``settled_lists``)."""
     apart: frozenset[str] = frozenset()
     """Classes whose objects get other attributes, so that they have no place in a table, or are no mere tuples."""
     reading: frozenset[str] = frozenset()

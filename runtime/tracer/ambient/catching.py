@@ -153,11 +153,11 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
     else:
         error = _RAISES.get(name)
         divided = error is ZeroDivisionError and _is_divisor(session, args[1])
-        error = None if divided or error is ValueError and _fits(session, name, args[0]) else error
+        error = None if divided or error is ValueError and _fits(session, name, args[0], ValueError) else error
     if isinstance(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
     for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
-        if kind is ZeroDivisionError and divided or kind is ValueError and _fits(session, name, args[0]):
+        if kind is ZeroDivisionError and divided or args and _fits(session, name, args[0], kind):
             continue
         _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
 
@@ -169,9 +169,10 @@ def _is_divisor(session: Session, number: Operand) -> bool:
     return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
 
 
-def _fits(session: Session, name: str, value: Operand) -> bool:
-    """Whether it is known here that an Operator raises no ValueError for a value."""
-    return any(one is value and of == name and session.is_open(scope) for scope, one, of in session.values.fitting)
+def _fits(session: Session, name: str, value: Operand, error: type[BaseException]) -> bool:
+    """Whether it is known here that an Operator does not raise this for a value."""
+    return any(one is value and of == name and kind is error and session.is_open(scope)
+               for scope, one, of, kind in session.values.fitting)
 
 
 def is_handled(session: Session, error: type[BaseException]) -> bool:

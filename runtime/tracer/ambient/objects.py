@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime.ops.keyed import Keyed, KeyedView
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.ambient.unasked import module_name, unasked
 
@@ -47,6 +48,8 @@ def is_users_tuple(value: Any) -> bool:
 def can_be_rebuilt(value: Any) -> bool:
     """Whether an object of a user's class can be made again from its attributes, so that nobody sees a difference."""
     cls = type(value)
+    if issubclass(cls, Keyed):
+        return not issubclass(cls, KeyedView)
     if dataclasses.is_dataclass(cls) and not is_record(value):
         return False  # structures carry it field by field
     if cls is object or module_name(cls).partition(".")[0] in _OURS or hasattr(cls, "__del__"):

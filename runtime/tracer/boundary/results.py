@@ -23,7 +23,7 @@ from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
-from runtime.ops.keyed import Keyed, class_of
+from runtime.ops.keyed import Keyed, fields_of
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, detached, host_memory, hung
 from runtime.tracer.memory.conditions import NEVER
@@ -444,7 +444,10 @@ class Outputs:
         self.session.journal.require_ordered(value, f"a {type(value).__name__} leaves the function")
         if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
-            cls = class_of(value) if isinstance(value, Keyed) else type(value)
+            cls = type(value)
+            if isinstance(value, Keyed):  # a trace knows more of it
+                cls, kept = fields_of(cls)
+                attributes = {name: attributes[name] for name in kept}
             name = self._name(cls, _name_of(cls))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
         if isinstance(value, types.FunctionType):
@@ -553,12 +556,13 @@ class Outputs:
         if heap.cls is dict:
             return tree
         self._note_class(heap.cls)
-        if issubclass(heap.cls, Keyed):
-            raise self.session.error(
-                f"a {heap.cls.stands_for.__name__} whose keys are only known while the Program runs leaves the "
-                "function in a list whose length is only known then", code="D2S265", location=self.location,
-                hint="Return the keys and values as lists.")
         arrays, (_, item) = tree.fields
+        if issubclass(heap.cls, Keyed):
+            cls, kept = fields_of(heap.cls)
+            (_, keys), *parts = item.fields
+            parts = [part for key, part in zip(keys, parts) if key in kept]
+            item = Record("instance", self._name(cls, _name_of(cls)), (("keys", kept), *parts))
+            return Record(tree.kind, "", (arrays, ("item", item)))
         name = self._name(heap.cls, f"{_name_of(heap.cls)} row")  # after loading, what can be changed stands for it
         return Record(tree.kind, "", (arrays, ("item", Record("instance", name, item.fields))))
 
@@ -626,7 +630,8 @@ class Outputs:
             kind, name, beside = "defaultdict", self._factory(item.items[-1].value), {}
         else:
             kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
-            name = self._name(item.cls, _name_of(item.cls))
+            cls = fields_of(item.cls)[0] if issubclass(item.cls, Keyed) else item.cls
+            name = self._name(cls, _name_of(cls))
         made = Record(kind, name, (("keys", keys), *fields))
         return Record("hung", "", (("value", made), ("attributes", beside))) if beside else made
 

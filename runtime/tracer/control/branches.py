@@ -110,6 +110,18 @@ class Path:
             stack.enter_context(session.reopen(self.scope))
             yield
 
+    @contextlib.contextmanager
+    def goes_on(self, session: Session) -> Iterator[None]:
+        """Add to the path: what is recorded, and what is stored to Python state."""
+        with self.inside(session):
+            session.journal.open()
+            stored: Frame | None = None
+            try:
+                yield
+            finally:
+                stored = session.journal.close()
+        self.places.update(stored)
+
 
 class Reachable:
     """What the user's frames can reach where the paths of a construct begin: looked at once, as each path leaves it as

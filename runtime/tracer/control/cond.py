@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.tracer.control import settled_lists
 from runtime.tracer.control.branches import (
     Names,
     Path,
@@ -83,6 +84,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             prepare = functools.partial(_enter, session, pred, truths[number] if truths else number)
             paths.append(trace_path(session, name, names, run, prepare, reachable))
     del reachable  # which refers to what it saw: see ``is_alone``
+    settled_lists.settle(session, paths, lambda place: not is_new(session, place, old, objects))
     only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
     alone = [value if flag else None for value, flag in zip(entry_names, only)]
     include_new(entry, paths)

@@ -26,8 +26,8 @@ class KnownValues(SessionPart):
     """For those: the values that have paths of their own (see ``recording/sampled_shapes``)."""
     divisors: list[tuple[Scope, Variable]] = state(ITEMS, list)
     """Numbers that are not 0 in a Block."""
-    fitting: list[tuple[Scope, Variable, str]] = state(ITEMS, list)
-    """Numbers and texts for which an Operator of a name raises no ValueError, while a Block is open."""
+    fitting: list[tuple[Scope, Variable, str, type[Exception]]] = state(ITEMS, list)
+    """Numbers and texts for which an Operator of a name does not raise an exception, while a Block is open."""
     literals: dict[Variable, torch.Tensor] = state(ITEMS, dict)
     """Variables that hold tensors made from Python data, with what they hold."""
     # What is so of a fake stays so.

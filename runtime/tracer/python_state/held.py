@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.poison import Key, Poison
@@ -90,7 +91,8 @@ def held_in(value: Any) -> Held | None:
 def _in_first_slot(value: Any) -> Any:
     """What stands in the first of an object's slots that is set; None if there is none."""
     cls = type(value)
-    if module_name(cls).partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
+    ours = module_name(cls).partition(".")[0] in ("builtins", "torch", "runtime", "dy2static")
+    if ours and not issubclass(cls, Keyed):
         return None
     for base in cls.__mro__:
         for name in slots_of(base):

@@ -222,14 +222,16 @@ class Session:
             )
         return Restart(known)
 
-    def hold_by_reference(self, *classes: type, in_variables: bool = False) -> None:
+    def hold_by_reference(self, *classes: type, in_variables: bool = False, in_branches: bool = False) -> None:
         """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
-        reference. ``in_variables``: and variables of loops."""
-        names = frozenset(map(_name_of, classes)) - self.call.known.apart
-        new = names - self.call.known.by_reference
-        also = names - self.call.known.in_variables if in_variables else frozenset()
-        if (new or also) and not self.call.advanced:
-            raise self.restart(Findings(by_reference=new, in_variables=also))
+        reference. ``in_variables``: and variables of loops; ``in_branches``: and all lists that branches change."""
+        known = self.call.known
+        names = frozenset(map(_name_of, classes)) - known.apart
+        new = names - known.by_reference
+        variables = names - known.in_variables if in_variables else frozenset()
+        branches = names - known.in_branches if in_branches else frozenset()
+        if (new or variables or branches) and not self.call.advanced:
+            raise self.restart(Findings(by_reference=new, in_variables=variables, in_branches=branches))
 
     def holds_by_reference(self, cls: type) -> bool:
         """Whether lists that grow hold objects of a class by reference."""

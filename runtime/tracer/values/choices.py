@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from runtime.tracer.ambient import source_places, state
+from runtime.tracer.ambient import objects, source_places, state
 from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import has_unasked
@@ -19,8 +19,8 @@ from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import selected, staging
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values import structure
-from runtime.tracer.values.containers import several
-from runtime.tracer.values.structure import Choice, Undefined, growing, row_of
+from runtime.tracer.values.containers import items_of, several
+from runtime.tracer.values.structure import Choice, Undefined, growing, is_container, row_of
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -65,9 +65,11 @@ def distribute(
     known = selected.only(session, choice.selector.var)
     if known is not None:
         return path(choice.options[known])()
+    if not choice.options:  # an item of a list that never has any
+        raise IndexError("list index out of range")
     before = session.constructs.paths
     if before > 1 and before * len(choice.options) > _PATHS:
-        raise too_many(session, before * len(choice.options))
+        raise too_many(session, before * len(choice.options), choice.options)
     session.constructs.paths = before * len(choice.options)
     try:
         return staging.switch(session, choice.selector, [path(option) for option in choice.options],
@@ -76,13 +78,44 @@ def distribute(
         session.constructs.paths = before
 
 
-def too_many(session: Session, count: int) -> Exception:
-    """The located error for a value that may be one of too many."""
+def too_many(session: Session, count: int, among: Iterable[Any]) -> Exception:
+    """The located error for a value that may be one of too many.
+
+    Raises:
+        Restart: See ``make_rows``.
+    """
+    make_rows(session, among)
     return session.error(
         f"a value may be one of {count} by now, as each of several paths or iterations has made another of it",
         hint="Keep it a number, a piece of text or a tensor, or append to a list.",
         code="D2S255",
     )
+
+
+def make_rows(session: Session, among: Iterable[Any]) -> None:
+    """A value may be one of many.
+
+    Raises:
+        Restart: There are lists, dicts or objects ``among`` them: where lists have such as items, these are numbers of
+            rows from now on, so that a list is one and the same on each path (see ``settled_lists``).
+    """
+    found = {type(one) for one in walk(among, _parts, 5) if _can_be_row(session, one)}
+    session.hold_by_reference(*found, in_branches=True)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What a value may be, or has inside."""
+    if isinstance(value, Choice):
+        return value.options
+    if isinstance(value, tuple) or is_container(value) and row_of(value) is None:
+        return value if isinstance(value, tuple) else [item for _, item in items_of(value)]
+    return ()
+
+
+def _can_be_row(session: Session, value: Any) -> bool:
+    if type(value) in (list, dict):
+        return id(value) not in session.objects.externals
+    return id(value) in session.objects.created and objects.can_be_rebuilt(value)
 
 
 def held_choice(value: Any) -> Any:
@@ -144,7 +177,7 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
         return function(values)
     sizes = {id(one): len(one.options) for one in _choices(values)}
     if len(sizes) > 1 and session.constructs.paths * math.prod(sizes.values()) > _PATHS:
-        raise too_many(session, session.constructs.paths * math.prod(sizes.values()))
+        raise too_many(session, session.constructs.paths * math.prod(sizes.values()), _choices(values))
     return distribute(session, choice, lambda option: spread(session, with_option(values, choice, option), function))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.ir import ArrayType, Operand, ScalarType, Variable
+from runtime.ir import ArrayType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.tracer.values import structure, unification
 from runtime.tracer.values.structure import PLAIN, Growing, types_of
 
@@ -48,6 +48,8 @@ def _columns(
         return _chosen(session, grown, item, wider, columns, context)
     if isinstance(item, structure.Options) and len(item.options) == 1:
         item, columns = item.options[0], columns[1:]
+    if isinstance(item, structure.Options) and isinstance(wider, structure.Array):
+        return _chosen(session, grown, item, structure.Options((wider,)), columns, context)[1:]
     if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
         wider.alias_set.merge(grown.alias_set)
         rest = list(columns)
@@ -91,22 +93,31 @@ def _chosen(
     if not isinstance(item, structure.Options):
         (selector,) = session.emit("array.fill", [like, targets[0]])
     else:
-        selector = rest.pop(0)
+        selector = source = rest.pop(0)
         if targets != list(range(len(targets))):
             (selector,) = session.emit("array.lookup", [selector, targets])
-    shared = {target for target in targets if targets.count(target) > 1}
-    if any(structure.width(wider.options[target]) for target in shared):
-        raise differ(session)
     of_sources = [[rest.pop(0) for _ in range(structure.width(option))] for option in sources]
     made = [selector]
     for index, option in enumerate(wider.options):
-        if index in targets:
-            number = targets.index(index)
-            made += _columns(session, grown, sources[number], option, of_sources[number], context)
+        mine = [number for number, target in enumerate(targets) if target == index]
+        parts = [_columns(session, grown, sources[number], option, of_sources[number], context) for number in mine]
+        if len(parts) > 1 and structure.width(option):
+            if any(map(_holds_tensors, types_of(session, option))):
+                raise differ(session)  # gradients of rows go back to one column
+            table: list[Operand] = [mine.index(number) if number in mine else None for number in range(len(targets))]
+            (which,) = session.emit("array.lookup", [source, table])
+            made += [session.emit("array.pick", [which, list(column)], types=[ArrayType(type_)])[0]
+                     for column, type_ in zip(zip(*parts), types_of(session, option))]
+        elif parts:
+            made += parts[0]
         else:
             for type_ in types_of(session, option):
                 made += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
     return made
+
+
+def _holds_tensors(type_: Type) -> bool:
+    return _holds_tensors(type_.element) if isinstance(type_, ArrayType) else isinstance(type_, TensorType)
 
 
 def _is_carried_alike(session: Session, item: structure.Structure, wider: structure.Structure) -> bool:

@@ -276,6 +276,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
         number = staging.switch(session, choice.selector, runs)
     else:
         number = _added(session, value, heap, around)
+    session.containers.has_rows = True
     session.journal.note(Place("content", value), joined=True)
     value[:] = [structure.Row(heap, number)]
     return True
@@ -316,9 +317,10 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
             direct = isinstance(value, (tuple, ListContent))
             items = list(value) if direct else [item for _, item in containers.items_of(value)]
             if isinstance(value, (list, deque)):
-                if not any(isinstance(item, Growing) for item in items):
-                    moved = move_inside(session, [item for item in items if is_there(session, item)]) or moved
-                elif len(items) > 1:
+                items = items or list(structure.stored(value))  # some of which may have grown
+                like = next((item.item for item in items if isinstance(item, Growing)), None)
+                moved = move_inside(session, [item for item in items if is_there(session, item)], like) or moved
+                if like is not None and len(items) > 1:
                     structure.growing(value)  # joins them, here where lists may move
             todo += items
     return moved

@@ -224,7 +224,7 @@ def growing(value: object) -> Growing | None:
     """What a list, deque or tuple holds, if its length is only known at run time."""
     if not isinstance(value, (list, deque)) and type(value) is not tuple:
         return None
-    items = _items(value)
+    items = stored(value)
     if not any(isinstance(item, Growing) for item in items):
         return None
     if type(items[0]) is Before:
@@ -247,7 +247,7 @@ def register(join_parts: Callable[[list[Any] | tuple[Any, ...]], Growing]) -> No
     _join_parts[:] = [join_parts]
 
 
-def _items(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+def stored(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
     """What is stored in a list or deque, whatever methods its class has; a tuple."""
     if type(value) is list or type(value) is tuple:
         return value
@@ -620,6 +620,7 @@ __all__ = [
     "rebuild_fields",
     "row_of",
     "same_keys",
+    "stored",
     "same_known",
     "types_of",
     "width",

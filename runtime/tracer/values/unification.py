@@ -17,7 +17,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import RowField, holder
 from runtime.tracer.values.alias_sets import AliasSet
-from runtime.tracer.values.choices import too_many
+from runtime.tracer.values.choices import make_rows, too_many
 from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray
 from runtime.tracer.values.structure import (
     BOUND,
@@ -57,6 +57,9 @@ _TEXTS = 16
 
 _OPTIONS = 256
 """How many different things a variable may be."""
+
+_CONTAINERS = 64
+"""Of so many, lists and what they hold are no longer told apart: an item is the number of a row, where it can be."""
 
 _LENGTHS = 4
 """Tuples of so many lengths become one whose length is carried."""
@@ -372,9 +375,7 @@ def _few(session: Session, options: list[Structure]) -> list[Structure]:
         place = options.index(texts[0])
         options = [option for option in options if not _is_text(option)]
         options.insert(place, Number("str"))
-    count = sum(map(_ways, options))
-    if count > _OPTIONS:
-        raise too_many(session, count)
+    require_few(session, Options(tuple(options)))
     return options
 
 
@@ -386,7 +387,9 @@ def require_few(session: Session, s: Structure) -> Structure:
     """
     count = _ways(s)
     if count > _OPTIONS:
-        raise too_many(session, count)
+        raise too_many(session, count, _known_in(s))
+    if count > _CONTAINERS:
+        make_rows(session, _known_in(s))
     return s
 
 
@@ -397,6 +400,14 @@ def _ways(s: Structure) -> int:
     if isinstance(s, (Sequence, Fields)):
         return 1 + sum(_ways(item) - 1 for item in s.items)
     return 1
+
+
+def _known_in(s: Structure) -> Iterator[Any]:
+    """The objects that a value may be, or have inside."""
+    if isinstance(s, Known):
+        yield s.value
+    for one in s.options if isinstance(s, Options) else s.items if isinstance(s, (Sequence, Fields)) else ():
+        yield from _known_in(one)
 
 
 def _opened_fields(session: Session, s: Structure, context: JoinContext) -> Structure:

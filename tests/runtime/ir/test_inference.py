@@ -46,6 +46,7 @@ CASES = [
     ("array.new([])", None), ("array.new([%n, 2])", "list<int>"), ("array.new([%n, %x])", None),
     ("array.append(%a, %x)", "list<f32[3]>"), ("array.get(%a, 0)", "f32[3]"), ("array.len(%a)", "int"),
     ("array.fill(%a, 1)", "list<int>"), ("array.fill(%a, None)", None), ("array.rows(%a, [%m, %m])", "list<list<int>>"),
+    ("array.pick(%m, [%m, %m])", "list<int>"), ("array.set_order([%m], False)", "list<int>"),
     ("grad.needed(%x)", "bool"), ("grad.history(%x)", "str"), ("grad.flags(%a, True)", "list<bool>"),
     ("grad.sum(%x, None)", None), ("grad.list_get(%a, 0)", "f32[3]"), ("grad.list_get(None, 0)", None),
     ("cond(%b) { yield %x } { yield undef }", "f32[s0, 3]"), ("cond(%b) { yield %x } { yield %y }", "f32[*]"),
