@@ -419,6 +419,34 @@ def test_they_are_not_written_to_an_array_from_outside() -> None:
     assert caught.value.code == "D2S213" and caught.value.location is not None
 
 
+# -- views of arrays that the function makes
+
+VIEWS = ("np.ones(5)[1:4]", "np.stack([np.ones(3), np.ones(3)])[0]", "np.eye(3)[1]", "np.ones((3, 1)).T[0]",
+         "np.ones((3, 1)).reshape(3)", "(np.ones(3) * 1)[:]", "np.split(np.ones(6), 2)[1]", "np.zeros((2, 3))[..., 1]",
+         "np.arange(12.0).reshape(3, 4)[1][1:]", "list(np.ones((2, 3)))[0]", "np.ones(3)[::-1]")  # fmt: skip
+CHANGES = ("a *= 2", "a += np.ones(len(a))", "a[0] = 5", "a[1:] = a[1:] * 2", "np.add(a, 1, out=a)", "a.fill(3)",
+           "a.sort()", "a[a > 0] = 0", "np.copyto(a, 4)", "a -= x[: len(a)].numpy()", "a[0] = x[0].item()",
+           "change(a)")  # fmt: skip
+PLACES = ("if x.sum() > 0:\n    {}", "if x.sum() > 0:\n    x = x + 1\nelse:\n    {}",
+          "for _ in range(int((x > 0).sum())):\n    {}", "n = 0\nwhile n < 2 and (x * n).sum() < 1:\n    {}\n    n += 1",
+          "if x.sum() > 0:\n    if x[0] > 0:\n        {}", "[change(a) for _ in range(int((x > 0).sum()))]\n{}")  # fmt: skip
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize(("view", "change"), list(itertools.product(VIEWS, CHANGES)))
+def test_views_are_written_on_a_path(view: str, change: str, tmp_path: Path) -> None:
+    """Whoever else has the memory, or nobody: it is the array that the view is of which is the Program's then."""
+    for number, place in enumerate(PLACES):
+        named = (number + len(view) + len(change)) % 2 == 0
+        lines = [f"held = {view}", "a = held" if named else "a, held = held, None", *place.format(change).split("\n"),
+                 "return a, held, torch.from_numpy(a) * 2"]  # fmt: skip
+        path = tmp_path / f"form_{number}.py"
+        path.write_text("def change(a):\n    a[-1] = 9\ndef f(x):\n" + "".join(f"    {line}\n" for line in lines))
+        names: dict[str, Any] = {"np": np, "torch": torch}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        check(names["f"])
+
+
 # -- written arrays
 
 KEYS: dict[str, Callable[[Any], Any]] = {
