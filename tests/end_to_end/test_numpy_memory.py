@@ -427,9 +427,14 @@ VIEWS = ("np.ones(5)[1:4]", "np.stack([np.ones(3), np.ones(3)])[0]", "np.eye(3)[
 CHANGES = ("a *= 2", "a += np.ones(len(a))", "a[0] = 5", "a[1:] = a[1:] * 2", "np.add(a, 1, out=a)", "a.fill(3)",
            "a.sort()", "a[a > 0] = 0", "np.copyto(a, 4)", "a -= x[: len(a)].numpy()", "a[0] = x[0].item()",
            "change(a)")  # fmt: skip
-PLACES = ("if x.sum() > 0:\n    {}", "if x.sum() > 0:\n    x = x + 1\nelse:\n    {}",
-          "for _ in range(int((x > 0).sum())):\n    {}", "n = 0\nwhile n < 2 and (x * n).sum() < 1:\n    {}\n    n += 1",
-          "if x.sum() > 0:\n    if x[0] > 0:\n        {}", "[change(a) for _ in range(int((x > 0).sum()))]\n{}")  # fmt: skip
+PLACES = (
+    "if x.sum() > 0:\n    {}",
+    "if x.sum() > 0:\n    x = x + 1\nelse:\n    {}",
+    "for _ in range(int((x > 0).sum())):\n    {}",
+    "n = 0\nwhile n < 2 and (x * n).sum() < 1:\n    {}\n    n += 1",
+    "if x.sum() > 0:\n    if x[0] > 0:\n        {}",
+    "[change(a) for _ in range(int((x > 0).sum()))]\n{}",
+)  # fmt: skip
 
 
 @pytest.mark.sample(20)
