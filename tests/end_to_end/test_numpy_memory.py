@@ -408,6 +408,31 @@ def test_values_of_the_run_are_written(function: Any) -> None:
     check(function)
 
 
+CHOSEN = {
+    "made": ("np.ones(3)", "a + 1"), "of the run": ("np.ones(3)", "x.numpy() * 2"),
+    "of both": ("x.numpy() * 1", "a - 1"),
+    "other dtype": ("np.ones(3)", "np.ones(3, np.float32)"), "scalar": ("np.float64(2)", "np.ones(3)"),
+    "number": ("np.ones(3)", "2.0"), "number of the run": ("x.sum().item()", "np.ones(3)"),
+    "list": ("[1.0]", "np.ones(3)"), "view": ("np.ones((2, 3))[0]", "np.zeros((2, 3))[1]"),
+}  # fmt: skip
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("chosen", list(CHOSEN))
+def test_values_of_the_run_are_written_to_one_of_two(chosen: str, tmp_path: Path) -> None:
+    """In place, so that every name sees it; of what is no array, another one is made."""
+    first, second = CHOSEN[chosen]
+    values = ("x.numpy()", "x.numpy()[:1]", "x[0].item()", "x.numpy().sum()")
+    for number, (op, value) in enumerate(itertools.product(("+=", "*=", "-="), values)):
+        path = tmp_path / f"form_{number}.py"
+        path.write_text(f"def f(x):\n    a = {first}\n    if x.sum() > 0:\n        a = {second}\n    b = a\n"
+                        f"    if x[0] < 3:\n        a {op} {value}\n    return a, b\n")  # fmt: skip
+        names: dict[str, Any] = {"np": np, "torch": torch}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        for scale in (1.0, -2.0):
+            _as_eager_or_refused(names["f"], f"{op} {value}", X * scale)
+
+
 def test_they_are_not_written_to_an_array_from_outside() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         table = TABLE
@@ -602,17 +627,20 @@ def test_views_that_may_not_be_written(made: str, view: str, tmp_path: Path) -> 
         _as_eager_or_refused(names["f"], f"{end}\n{write}")
 
 
-def _as_eager_or_refused(function: Any, form: str) -> None:
+REFUSING = ("D2S210", "D2S213", "D2S222", "D2S255")
+
+
+def _as_eager_or_refused(function: Any, form: str, x: torch.Tensor = X) -> None:
     try:
-        expected = function(X.clone())
+        expected = function(x.clone())
     except (ValueError, IndexError, TypeError) as error:
         with pytest.raises((type(error), TraceError)) as raised:
-            to_static(function)(X.clone())
-        assert not isinstance(raised.value, TraceError) or raised.value.code in ("D2S213", "D2S222"), form
+            to_static(function)(x.clone())
+        assert not isinstance(raised.value, TraceError) or raised.value.code in REFUSING, form
         return
     try:
-        got = to_static(function)(X.clone())
+        got = to_static(function)(x.clone())
     except TraceError as error:
-        assert error.code in ("D2S213", "D2S222"), (form, str(error))
+        assert error.code in REFUSING, (form, str(error))
     else:
         same(got, expected)
