@@ -95,8 +95,8 @@ def _picture(session: Session, roots: Iterable[Any]) -> Picture:
             continue
         seen.add(id(value))
         seen.update(contents.notes_of(value))
-        if kind is structure.Choice:  # any of its options may be what the variable is
-            todo += [(option, depth) for option in value.options]
+        if kind is structure.Choice:  # any of its options may be what the variable is; who has iterators asks for them
+            todo += [(option, depth) for option in value.options if not hasattr(type(option), "__next__")]
             continue
         if isinstance(value, _LARGE_KINDS):
             if depth < _DEPTH and id(value) in session.objects.created:
