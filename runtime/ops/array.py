@@ -105,7 +105,7 @@ def set_order(columns: list[list[Any]], in_tuples: bool) -> list[int]:
     """In which order Python goes over a set to which the items of a list were added one by one: their places.
 
     >>> set_order([[10, 3, 1]], False), set_order([[1, 2], [0, 0]], True) == set_order([[1, 2], [0, 0]], True)
-    ([2, 1, 0], True)
+    ([2, 0, 1], True)
     """
     items = list(zip(*columns)) if in_tuples else columns[0]
     places = {item: place for place, item in enumerate(items)}

@@ -8,7 +8,7 @@ import numpy
 import pytest
 import torch
 
-from dy2static import InputSpec, TraceError, save, to_static
+from dy2static import InputSpec, TraceError, load, save, to_static
 from tests.oracle import check, check_saved, same
 
 X = torch.ones(3)
@@ -335,7 +335,18 @@ def test_what_a_cache_gives_for_a_size_is_one_object(make, needs):
     same(given[1], given[0])
 
 
-@pytest.mark.parametrize("make", [*[one for one in SEEN if one is not object_that_is_asked_for], tensor_in_a_loop])
+ONLY_READ = (object_that_is_asked_for, dict_that_is_read)
+
+
+def test_a_dict_that_a_cache_gives_for_a_size_that_is_open_is_read(tmp_path):
+    static = to_static(_made_of(dict_that_is_read), input_spec=[InputSpec([None])])
+    save(static, tmp_path / "f")
+    for converted in (static, load(tmp_path / "f")):
+        for n in (4, 6, 4, 0, 1):
+            assert torch.equal(converted(torch.ones(n)), torch.ones(n) * 2)
+
+
+@pytest.mark.parametrize("make", [*[one for one in SEEN if one not in ONLY_READ], tensor_in_a_loop])
 def test_what_a_cache_gives_for_a_size_that_is_open(make, tmp_path):
     static = to_static(_made_of(make), input_spec=[InputSpec([None])])
     with pytest.raises(TraceError, match="D2S276|D2S210"):

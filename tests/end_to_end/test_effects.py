@@ -15,7 +15,8 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.oracle import check
+from tests.from_files import module_of
+from tests.oracle import check, same
 
 POS, NEG = (torch.ones(3, requires_grad=True),), (torch.full((3,), -1.0, requires_grad=True),)
 
@@ -107,6 +108,73 @@ def test_buffers_and_files_changed_on_one_path_are_refused(index):
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(f)(torch.ones(3))
     assert caught.value.code == ("D2S213" if isinstance(make(), numpy.ndarray) else "D2S227")
+
+
+BUFFERS = {
+    "array": ("np.ones(3)", "{}[-1] = 9"), "view": ("np.ones((2, 3))[1]", "{}[0] = 5"),
+    "of objects": ("np.array([1, None], dtype=object)", "{}[0] = 5"), "bytes": ("bytearray(b'abc')", "{}[-1] = 9"),
+    "ints": ("array.array('i', [1, 2, 3])", "{}[-1] = 9"), "by a function": ("np.ones(3)", "change({})"),
+    "by a method": ("bytearray(b'abc')", "{}.append(7)"), "file": ("io.StringIO()", "{}.write('a')"),
+}  # fmt: skip
+HELD = {
+    "one of two": ("a = {0}\nif x[0] > 0:\n    a = {0}", "a"),
+    "a copy": ("a = {0}\nif x[0] > 0:\n    a = copy.copy(a)", "a"),
+    "or a list": ("a = {0}\nif x[0] > 0:\n    a = Other()", "a"),
+    "in a dict": ("d = {{'k': {0}}}\nif x[0] > 0:\n    d['z'] = 1", "d['k']"),
+    "in a list": ("d = [{0}]\nif x[0] > 0:\n    d.append(1)", "d[0]"),
+    "in one of two lists": ("d = [{0}]\nif x[0] > 0:\n    d = [{0}]", "d[0]"),
+    "in a tuple": ("d = {0}, 1\nif x[0] > 0:\n    d = {0}, 2", "d[0]"),
+    "an attribute": ("d = Box({0})\nif x[0] > 0:\n    d.k = {0}", "d.k"),
+    "of one of two": ("d = Box({0})\nif x[0] > 0:\n    d = Box({0})", "d.k"),
+    "of an object outside": ("if x[0] > 0:\n    BOX.k = {0}\nelse:\n    BOX.k = {0}", "BOX.k"),
+    "in a dict of an object": ("d = Box({{'u': {0}}})\nif x[0] > 0:\n    d.k['w'] = 3", "d.k['u']"),
+    "in a list that grew": ("a, d = {0}, []\nfor _ in range(int((x > -9).sum())):\n    d.append((a, x * 1))\n"
+                            "a = None", "d[0][0]"),
+    "made by a loop": ("a, n = {0}, 0\nwhile n < 2 and x.sum() < 9:\n    a = {0}\n    n += 1", "a"),
+    "in a closure": ("def make(v):\n    return lambda: v\ng = make({0})\nif x[0] > 0:\n    g = make({0})", "g()"),
+}  # fmt: skip
+ON_A_PATH = (
+    "if x.sum() > 0:\n    {}", "n = 0\nwhile n < 2 and x.sum() > n:\n    {}\n    n += 1",
+    "for q in [{1}]:\n    if x.sum() > 0:\n        {0}",
+)  # fmt: skip
+AROUND = '''import array, copy, io
+import numpy as np
+class Box:
+    def __init__(self, k):
+        self.k = k
+BOX = Box(None)
+class Other(list):
+    def append(self, v): pass
+    def write(self, v): pass
+    def __setitem__(self, k, v): pass
+def change(a):
+    a[0] = 7
+def shown(a):
+    return a.getvalue() if isinstance(a, io.StringIO) else list(a)
+def f(x):
+'''
+
+
+@pytest.mark.sample(10)
+@pytest.mark.parametrize(("held", "buffer"), list(itertools.product(HELD, BUFFERS)))
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+def test_a_buffer_that_one_path_changes_wherever_it_is(held, buffer, tmp_path):
+    """As in eager, or refused: never changed where the path is not taken."""
+    (make, name), (made, change) = HELD[held], BUFFERS[buffer]
+    for number, place in enumerate(ON_A_PATH):
+        lines = [*make.format(made).split("\n"), *place.format(change.format(name), name).split("\n"),
+                 f"return x * 2, shown({name})"]  # fmt: skip
+        file = tmp_path / f"form_{number}.py"
+        file.write_text(AROUND + "".join(f"    {line}\n" for line in lines))
+        eager, static = module_of(file).f, dy2static.to_static(module_of(file).f)
+        for signs in ((1.0, 1.0, 1.0), (-1.0, -1.0, -1.0), (1.0, -2.0, -1.0), (-1.0, 3.0, 1.0)):
+            x = torch.tensor(signs)
+            try:
+                got = static(x)
+            except TraceError as error:
+                assert error.code in ("D2S213", "D2S220", "D2S222", "D2S227", "D2S250", "D2S277")
+                break
+            same(got, eager(x))
 
 
 def test_an_array_written_by_index_on_one_path():

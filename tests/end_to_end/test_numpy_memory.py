@@ -408,6 +408,31 @@ def test_values_of_the_run_are_written(function: Any) -> None:
     check(function)
 
 
+CHOSEN = {
+    "made": ("np.ones(3)", "a + 1"), "of the run": ("np.ones(3)", "x.numpy() * 2"),
+    "of both": ("x.numpy() * 1", "a - 1"),
+    "other dtype": ("np.ones(3)", "np.ones(3, np.float32)"), "scalar": ("np.float64(2)", "np.ones(3)"),
+    "number": ("np.ones(3)", "2.0"), "number of the run": ("x.sum().item()", "np.ones(3)"),
+    "list": ("[1.0]", "np.ones(3)"), "view": ("np.ones((2, 3))[0]", "np.zeros((2, 3))[1]"),
+}  # fmt: skip
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("chosen", list(CHOSEN))
+def test_values_of_the_run_are_written_to_one_of_two(chosen: str, tmp_path: Path) -> None:
+    """In place, so that every name sees it; of what is no array, another one is made."""
+    first, second = CHOSEN[chosen]
+    values = ("x.numpy()", "x.numpy()[:1]", "x[0].item()", "x.numpy().sum()")
+    for number, (op, value) in enumerate(itertools.product(("+=", "*=", "-="), values)):
+        path = tmp_path / f"form_{number}.py"
+        path.write_text(f"def f(x):\n    a = {first}\n    if x.sum() > 0:\n        a = {second}\n    b = a\n"
+                        f"    if x[0] < 3:\n        a {op} {value}\n    return a, b\n")  # fmt: skip
+        names: dict[str, Any] = {"np": np, "torch": torch}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        for scale in (1.0, -2.0):
+            _as_eager_or_refused(names["f"], f"{op} {value}", X * scale)
+
+
 def test_they_are_not_written_to_an_array_from_outside() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         table = TABLE
@@ -417,6 +442,39 @@ def test_they_are_not_written_to_an_array_from_outside() -> None:
     with pytest.raises(TraceError) as caught:
         to_static(function)(X)
     assert caught.value.code == "D2S213" and caught.value.location is not None
+
+
+# -- views of arrays that the function makes
+
+VIEWS = ("np.ones(5)[1:4]", "np.stack([np.ones(3), np.ones(3)])[0]", "np.eye(3)[1]", "np.ones((3, 1)).T[0]",
+         "np.ones((3, 1)).reshape(3)", "(np.ones(3) * 1)[:]", "np.split(np.ones(6), 2)[1]", "np.zeros((2, 3))[..., 1]",
+         "np.arange(12.0).reshape(3, 4)[1][1:]", "list(np.ones((2, 3)))[0]", "np.ones(3)[::-1]")  # fmt: skip
+CHANGES = ("a *= 2", "a += np.ones(len(a))", "a[0] = 5", "a[1:] = a[1:] * 2", "np.add(a, 1, out=a)", "a.fill(3)",
+           "a.sort()", "a[a > 0] = 0", "np.copyto(a, 4)", "a -= x[: len(a)].numpy()", "a[0] = x[0].item()",
+           "change(a)")  # fmt: skip
+PLACES = (
+    "if x.sum() > 0:\n    {}",
+    "if x.sum() > 0:\n    x = x + 1\nelse:\n    {}",
+    "for _ in range(int((x > 0).sum())):\n    {}",
+    "n = 0\nwhile n < 2 and (x * n).sum() < 1:\n    {}\n    n += 1",
+    "if x.sum() > 0:\n    if x[0] > 0:\n        {}",
+    "[change(a) for _ in range(int((x > 0).sum()))]\n{}",
+)  # fmt: skip
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize(("view", "change"), list(itertools.product(VIEWS, CHANGES)))
+def test_views_are_written_on_a_path(view: str, change: str, tmp_path: Path) -> None:
+    """Whoever else has the memory, or nobody: it is the array that the view is of which is the Program's then."""
+    for number, place in enumerate(PLACES):
+        named = (number + len(view) + len(change)) % 2 == 0
+        lines = [f"held = {view}", "a = held" if named else "a, held = held, None", *place.format(change).split("\n"),
+                 "return a, held, torch.from_numpy(a) * 2"]  # fmt: skip
+        path = tmp_path / f"form_{number}.py"
+        path.write_text("def change(a):\n    a[-1] = 9\ndef f(x):\n" + "".join(f"    {line}\n" for line in lines))
+        names: dict[str, Any] = {"np": np, "torch": torch}
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        check(names["f"])
 
 
 # -- written arrays
@@ -569,17 +627,20 @@ def test_views_that_may_not_be_written(made: str, view: str, tmp_path: Path) -> 
         _as_eager_or_refused(names["f"], f"{end}\n{write}")
 
 
-def _as_eager_or_refused(function: Any, form: str) -> None:
+REFUSING = ("D2S210", "D2S213", "D2S222", "D2S255")
+
+
+def _as_eager_or_refused(function: Any, form: str, x: torch.Tensor = X) -> None:
     try:
-        expected = function(X.clone())
+        expected = function(x.clone())
     except (ValueError, IndexError, TypeError) as error:
         with pytest.raises((type(error), TraceError)) as raised:
-            to_static(function)(X.clone())
-        assert not isinstance(raised.value, TraceError) or raised.value.code in ("D2S213", "D2S222"), form
+            to_static(function)(x.clone())
+        assert not isinstance(raised.value, TraceError) or raised.value.code in REFUSING, form
         return
     try:
-        got = to_static(function)(X.clone())
+        got = to_static(function)(x.clone())
     except TraceError as error:
-        assert error.code in ("D2S213", "D2S222"), (form, str(error))
+        assert error.code in REFUSING, (form, str(error))
     else:
         same(got, expected)

@@ -59,8 +59,8 @@ def aug(op: str, target: Any, value: Any) -> Any:
     if isinstance(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
         value = numpy_arrays.number(session, value)
     if isinstance(target, numpy.ndarray) and isinstance(value, (Staged, NumpyArray)):
-        host_memory.require_of_program(session, host_memory.owner_of(target))
-    if isinstance(target, NumpyArray) or isinstance(value, NumpyArray):
+        host_memory.require_of_program(session, target)
+    if isinstance(target, NumpyArray) or isinstance(value, NumpyArray) and not isinstance(target, Choice):
         return _of_array(session, op, target, value)
     return _traced(session, op, target, value)
 

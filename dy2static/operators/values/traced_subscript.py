@@ -342,7 +342,7 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
     key = _bounds(session, key)
     if isinstance(obj, numpy.ndarray) and (
             numpy_arrays.is_open_key(key) or isinstance(value, (Staged, NumpyArray, Choice))):
-        host_memory.require_of_program(session, host_memory.owner_of(obj))
+        host_memory.require_of_program(session, obj)
     if isinstance(obj, numpy.ndarray) and isinstance(value, (Staged, NumpyArray, Choice)):
         raise session.error("what only a run knows is written to a NumPy array that the function did not make",
                             code="D2S213", hint="Write a tensor, or give the array back and write it outside.")

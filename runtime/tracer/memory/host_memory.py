@@ -106,12 +106,12 @@ def require_unshown(session: Session, value: Any) -> None:
 
 
 def require_of_program(session: Session, value: Any) -> None:
-    """For an array that is written on some paths: it is one of the Program's, if the trace made it.
+    """For an array that is written on some paths: what has its memory is one of the Program's, if the trace made it.
 
     Raises:
         Restart: So that it is.
     """
-    _, where = session.host.made.get(id(value), (None, None))
+    _, where = session.host.made.get(id(owner_of(value)), (None, None))
     if where is not None and where not in session.call.known.arrays:
         raise session.restart(Findings(arrays=frozenset((where,))))
 

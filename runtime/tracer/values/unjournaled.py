@@ -8,6 +8,7 @@ whatever path the Program takes. What the user's live frames can reach is theref
 from __future__ import annotations
 
 import functools
+import io
 import sys
 import types
 import weakref
@@ -36,6 +37,7 @@ _DEPTH = 6
 _LARGE = 4_096
 _OURS = ("runtime", "dy2static", "torch")
 _CONTAINERS = (list, dict, set, deque)
+_BUFFERS = (*host_memory.WITH_MEMORY, io.IOBase)
 NOTHING: dict[type, Any] = {list: [], deque: [], dict: {}, OrderedDict: {}, set: frozenset()}
 """The content of an empty container, by its class."""
 _OPAQUE = (
@@ -58,8 +60,9 @@ Picture = list[tuple[Any, Any]]
 
 
 def picture(session: Session) -> Picture:
-    """What every list, dict, set and plain object holds that the user's frames can reach."""
-    return _picture(session, _roots(session))
+    """What every list, dict, set and plain object holds that the user's frames can reach, and every buffer that the
+    trace made: what leads to one may be one of several values, or an item of a list that grew."""
+    return _picture(session, [*_roots(session), *_buffers(session)])
 
 
 def again(session: Session, before: Picture, met: Iterable[Any]) -> Picture:
@@ -85,12 +88,16 @@ def _picture(session: Session, roots: Iterable[Any]) -> Picture:
             continue
         known = opaque.get(kind)
         if known is None:
-            known = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
+            known = isinstance(value, _OPAQUE) or (
+                kind not in (types.FunctionType, structure.Choice) and _is_ours(value))
             opaque[kind] = known
         if known or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
             continue
         seen.add(id(value))
         seen.update(contents.notes_of(value))
+        if kind is structure.Choice:  # any of its options may be what the variable is; who has iterators asks for them
+            todo += [(option, depth) for option in value.options if not hasattr(type(option), "__next__")]
+            continue
         if isinstance(value, _LARGE_KINDS):
             if depth < _DEPTH and id(value) in session.objects.created:
                 todo += [(item, depth + 1) for item in vars(value).values()]
@@ -238,6 +245,11 @@ def _roots(session: Session) -> Iterator[Any]:
             yield external
     for tensor, names in session.objects.hung.values():
         yield from (tensor.__dict__.get(name) for name in names)
+
+
+def _buffers(session: Session) -> list[Any]:
+    made = [*session.objects.created.values(), *(value for value, _ in session.host.made.values())]
+    return [value for value in made if issubclass(type(value), _BUFFERS)]
 
 
 @functools.cache

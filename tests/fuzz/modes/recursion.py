@@ -72,5 +72,5 @@ class Recursion(Mode):
             f"{one} = {one} + {other}", f"{one} = {one} * w", f"{one} = torch.tanh({one})", f"{one} = {other}",
             f"{one} = {other} * 0.5 + {number}", f"{number} = {number} + 1", f"{one} = {other}.flip(0)",
             f"{one} = torch.where({other} > 0, {one}, {other})", f"{one} = {one}.clone().mul_(0.5)",
-            f"{one} = {one} - {other}.mean()", f"{one}, {other} = {other}, {one}",
+            f"{one} = {one} - {other}.mean() * 0.9", f"{one}, {other} = {other}, {one}",
         ))  # fmt: skip
