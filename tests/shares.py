@@ -123,7 +123,6 @@ LONG = frozenset({
     "tests/end_to_end/test_recurrent_layers.py::test_a_state_without_a_batch_and_wrong_sizes",
     "tests/end_to_end/test_recurrent_layers.py::test_from_a_file",
     "tests/end_to_end/test_recurrent_layers.py::test_projections",
-    "tests/end_to_end/test_scalers_inside.py::test_a_first_step_that_may_be_left_out_needs_a_state",
     "tests/end_to_end/test_scalers_inside.py::test_steps_are_one_loop",
     "tests/end_to_end/test_single_dispatch.py::test_as_eager",
     "tests/end_to_end/test_sizes_in_grown_lists.py::test_what_a_loaded_list_that_grew_gives_back",

@@ -108,8 +108,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         missing = [existence.is_missing(path, place.owner) for path in paths]
         if all(gone or path.ended for path, gone in zip(paths, missing)):
             missing = [False] * len(paths)
-        kind = join.items[-1][1]
-        if isinstance(kind, structure.Options) and made or any(missing) and isinstance(kind, (structure.Options, structure.Array)):
+        one, several = isinstance(join.items[-1][1], structure.Array), isinstance(join.items[-1][1], structure.Options)
+        if several and made or (one or several) and any(missing):
             del join.items[-1]
             ends = [{place: NOWHERE} if gone else end for end, gone in zip(ends, missing)]
             join.add([end.get(place, NOWHERE if made else before) for end in ends], place.name, mixed_lists=content)
