@@ -10,10 +10,12 @@ import pytest
 import torch
 from torch import nn
 
+from dy2static import TraceError
 from tests.oracle import check, check_module, check_saved
 
 CALLS = ("F.embedding(i, w)", "F.embedding(i, w, padding_idx=1)", "F.embedding(input=i, weight=w, padding_idx=-1)",
-         "torch.embedding(w, i)", "looked_up(i, w)", "F.embedding(i, w, 1, scale_grad_by_freq=True)")  # fmt: skip
+         "torch.embedding(w, i)", "torch.embedding(w, i, padding_idx=1, sparse=False)", "looked_up(i, w)",
+         "F.embedding(i, w, 1, scale_grad_by_freq=True)")  # fmt: skip
 HANDLED = ("IndexError", "LookupError", "(ValueError, IndexError)")
 FORMS = {
     "message": "try:\n        return {call}, 'ok'\n    except {error} as e:\n        return w * 2, str(e)",
@@ -67,6 +69,15 @@ def test_loaded(form: str, tmp_path: Path) -> None:
     made = function(CALLS[0], "IndexError", form, tmp_path)
     static = check(made, *calls(NUMBERS[:2]))
     check_saved(made, static, tmp_path / "f.d2s", *calls(NUMBERS))
+
+
+def test_what_is_written_before_it_raises(tmp_path: Path) -> None:
+    """``max_norm`` writes the rows first: a number that is out of range is an error that says where."""
+    made = function("F.embedding(i, w, max_norm=1.0)", "IndexError", "message", tmp_path)
+    given = [(i, w.detach().clone()) for i, w in calls(([0, 2, 4], [4, 4, 4], [0, 7, 1]))]
+    static = check(made, *given[:2])
+    with pytest.raises(TraceError, match="D2S229"):
+        static(*given[2])
 
 
 class Boxes(nn.Module):

@@ -74,10 +74,14 @@ def _selected(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 def _embedded(session: Session, given: tuple[Any, ...], kwargs: dict[str, Any]) -> InPython | None:
     """``torch.embedding(weight, indices, ...)``."""
-    if kwargs or len(given) < 2 or not isinstance(given[1], torch.Tensor) or not given[0].dim() or (
-            not catching.is_handled(session, IndexError)):  # fmt: skip
+    if kwargs.keys() - _OF_EMBEDDINGS or len(given) < 2 or not isinstance(given[1], torch.Tensor) or (
+            not given[0].dim() or not catching.is_handled(session, IndexError)):  # fmt: skip
         return None
-    return tensors_in_python.embedded, (functools.partial(_within, torch.embedding), *given)
+    within = functools.partial(_within, functools.partial(torch.embedding, **kwargs))
+    return tensors_in_python.embedded, (within, *given)
+
+
+_OF_EMBEDDINGS = frozenset({"padding_idx", "scale_grad_by_freq", "sparse"})
 
 
 def _raises_index_errors(tensor: torch.Tensor, dim: Any) -> bool:
