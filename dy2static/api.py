@@ -17,6 +17,7 @@ from dy2static.operators.shared.distributed import Parallel
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
 from runtime.autodiff import choose_autograd
+from runtime.kinds import is_a
 from runtime.passes import BuildStrategy
 from runtime.translated.located import located
 
@@ -84,11 +85,11 @@ def to_static(
 
 
 def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any, autograd: Any) -> dict[str, Any]:
-    if input_spec is not None and not isinstance(input_spec, (list, tuple, dict)):
+    if input_spec is not None and not is_a(input_spec, (list, tuple, dict)):
         raise TypeError(f"input_spec must be a list, a tuple or a dict of InputSpec, not {type(input_spec).__name__}")
-    if build_strategy is not None and not isinstance(build_strategy, BuildStrategy):
+    if build_strategy is not None and not is_a(build_strategy, BuildStrategy):
         raise TypeError(f"build_strategy must be a BuildStrategy or None, not {type(build_strategy).__name__}")
-    if not isinstance(full_graph, bool):
+    if not is_a(full_graph, bool):
         raise TypeError(f"full_graph must be True or False, not {full_graph!r}")
     return {
         "input_spec": input_spec, "build_strategy": build_strategy, "backend": settings.choose_backend(backend),
@@ -97,20 +98,20 @@ def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any
 
 
 def _convert(function: Any, **options: Any) -> Any:
-    if isinstance(function, torch.nn.Module):
+    if is_a(function, torch.nn.Module):
         return _convert_module(function, options)
-    if isinstance(function, StaticFunction):
+    if is_a(function, StaticFunction):
         return _convert(function.function, **options)
     if torch_internals.is_plain_apply(function):  # a method in some versions of torch, a builtin in others
         function = _applier(function.__self__)
-    if isinstance(function, MethodType):
+    if is_a(function, MethodType):
         inner: Any = function.__func__
-        if isinstance(inner, StaticFunction):
+        if is_a(inner, StaticFunction):
             inner = inner.function
         return StaticFunction(_checked(inner), instance=function.__self__, **options)
-    if isinstance(function, staticmethod):
+    if is_a(function, staticmethod):
         return StaticFunction(_checked(_inner(function)), is_static_method=True, **options)
-    if isinstance(function, classmethod):
+    if is_a(function, classmethod):
         return StaticFunction(_checked(_inner(function)), is_class_method=True, **options)
     method = _call_method(function)
     if method is not None:
@@ -120,10 +121,10 @@ def _convert(function: Any, **options: Any) -> Any:
 
 def _call_method(function: Any) -> FunctionType | None:
     """``__call__`` of an object, if it is written in Python; None for functions and classes."""
-    if isinstance(function, (type, FunctionType, MethodType, functools.partial, BuiltinFunctionType)):
+    if is_a(function, (type, FunctionType, MethodType, functools.partial, BuiltinFunctionType)):
         return None
     method = inspect.getattr_static(type(function), "__call__", None)
-    return method if isinstance(method, FunctionType) else None
+    return method if is_a(method, FunctionType) else None
 
 
 def _applier(cls: Any) -> Callable[..., Any]:
@@ -137,22 +138,22 @@ def _applier(cls: Any) -> Callable[..., Any]:
 
 def _inner(function: Any) -> Any:
     inner = function.__func__
-    return inner.function if isinstance(inner, StaticFunction) else inner
+    return inner.function if is_a(inner, StaticFunction) else inner
 
 
 def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.nn.Module:
-    if isinstance(module, Parallel):  # it stays around the converted module
+    if is_a(module, Parallel):  # it stays around the converted module
         _convert_module(module.module, options)
         return module
     standing = module.__dict__.get("forward")
-    if isinstance(standing, StaticFunction):
+    if is_a(standing, StaticFunction):
         standing.take_out(module)
     before = module.__dict__.get("forward")
     forward: Any = module.forward
-    if isinstance(forward, StaticFunction):
+    if is_a(forward, StaticFunction):
         before = None
         forward = forward.function
-    bound = isinstance(forward, MethodType) and forward.__self__ is module
+    bound = is_a(forward, MethodType) and forward.__self__ is module
     if bound:
         converted = StaticFunction(_checked(forward.__func__), instance=module, **options)
     else:
@@ -180,7 +181,7 @@ def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
 
     Errors raised: TypeError for what cannot be converted, and what the call raises.
     """
-    target = function.forward if isinstance(function, torch.nn.Module) else function
+    target = function.forward if is_a(function, torch.nn.Module) else function
     static: Any = to_static(getattr(target, "function", target), full_graph=False)
     static(*args, **kwargs)
     return static.explain()
@@ -188,18 +189,18 @@ def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 def _checked(function: Any) -> Callable[..., Any]:
     """``function``, or the TypeError that says why it cannot be converted."""
-    if isinstance(function, functools.partial):
-        inner: Any = function.func.function if isinstance(function.func, StaticFunction) else function.func
+    if is_a(function, functools.partial):
+        inner: Any = function.func.function if is_a(function.func, StaticFunction) else function.func
         _checked(_call_method(inner) or inner)
         return function
-    if isinstance(function, type):
+    if is_a(function, type):
         kind = "an nn.Module class; convert an instance, or decorate its forward method" if issubclass(
             function, torch.nn.Module) else "a class; decorate its methods"  # fmt: skip
         raise TypeError(f"to_static() was given {function.__name__}, {kind}")
-    if isinstance(function, (property, functools.cached_property)):
+    if is_a(function, (property, functools.cached_property)):
         raise TypeError("to_static() was given a property; write @property above @to_static")
-    if not isinstance(function, (FunctionType, MethodType)):
-        options = isinstance(function, (list, tuple, dict))
+    if not is_a(function, (FunctionType, MethodType)):
+        options = is_a(function, (list, tuple, dict))
         advice = "; options are given by name: to_static(input_spec=...)" if options else ""
         raise TypeError(f"to_static() takes a Python function, a method or an nn.Module, not {function!r}{advice}")
     for is_kind, kind in (

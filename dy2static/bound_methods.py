@@ -8,6 +8,7 @@ from collections import OrderedDict
 from types import MethodType
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _BOUND = "_dy2static_bound"
@@ -46,20 +47,20 @@ def bound_methods(instance: Any) -> dict[Any, Any]:
     """
     namespace = unasked(instance, "__dict__")
     holder = None if namespace is None else namespace.get(_BOUND)
-    if isinstance(holder, _Bound) and holder.owner is instance:
+    if is_a(holder, _Bound) and holder.owner is instance:
         return holder
     with _lock:
         made = _Bound(instance)
-        if isinstance(instance, type):
+        if is_a(instance, type):
             try:
                 type.__setattr__(instance, _BOUND, made)
             except TypeError:  # a class written in C
                 return _kept(instance, made)
             return made
-        if not isinstance(namespace, dict):
+        if not is_a(namespace, dict):
             return _kept(instance, made)
         holder = namespace.get(_BOUND)
-        if not isinstance(holder, _Bound) or holder.owner is not instance:
+        if not is_a(holder, _Bound) or holder.owner is not instance:
             holder = namespace[_BOUND] = made
         return holder
 

@@ -19,6 +19,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir.template import Again, TensorSlot
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import kind_of_items, own_items
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.values.arguments import Arguments, Container, Open
@@ -36,7 +37,7 @@ class Same:
         self.object = object
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.object is other.object
+        return is_a(other, Same) and self.object is other.object
 
     def __hash__(self) -> int:
         return id(self.object)
@@ -54,22 +55,22 @@ def value_key(value: Any) -> Key:
     handler = _HANDLERS.get(type(value))
     if handler is not None:
         return handler(value)
-    if isinstance(value, numpy.generic):
+    if is_a(value, numpy.generic):
         return ("numpy", type(value), value.dtype, value.tobytes())
-    if isinstance(value, tuple):  # torch.Size, a named tuple without tensors
+    if is_a(value, tuple):  # torch.Size, a named tuple without tensors
         return (type(value), tuple(map(value_key, own_items(value))))
-    if isinstance(value, dict):  # of a user's class: its methods may give other items
+    if is_a(value, dict):  # of a user's class: its methods may give other items
         pairs = kind_of_items(type(value)).items(value)
         return (type(value), Same(value), tuple((value_key(key), value_key(item)) for key, item in pairs))
-    if isinstance(value, (list, set)):
+    if is_a(value, (list, set)):
         return (type(value), Same(value), tuple(map(value_key, own_items(value))))
-    if isinstance(value, collections.deque):
+    if is_a(value, collections.deque):
         return (type(value), Same(value), value.maxlen, tuple(map(value_key, own_items(value))))
-    if isinstance(value, (bytearray, array.array, memoryview)):
+    if is_a(value, (bytearray, array.array, memoryview)):
         return (type(value), Same(value), bytes(value))
-    if isinstance(value, _VIEWS):
+    if is_a(value, _VIEWS):
         return (type(value), tuple(value_key(item) for item in value))
-    if isinstance(value, types.MappingProxyType):
+    if is_a(value, types.MappingProxyType):
         return (type(value), _dict(dict(value)))
     return (type(value), Same(value))  # Python lets most objects be given another class
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2static.errors import SignatureError
 from runtime.ir.input_spec import InputSpec
+from runtime.kinds import is_a
 from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.values import structure
 
@@ -76,7 +77,7 @@ class _Merged:
             if not (is_plain(first) and is_plain(second) and same_plain(first, second)):
                 self.constants.append(label)
             return first
-        if isinstance(first, InputSpec) and isinstance(second, InputSpec):
+        if is_a(first, InputSpec) and is_a(second, InputSpec):
             return self._tensor(first, second, label)
         inside, others = structure_of(first), structure_of(second)
         if inside is None or others is None or type(first) is not type(second) or inside[0] != others[0]:
@@ -101,7 +102,7 @@ def structure_of(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """Keys and items of a container among the arguments; None for anything else."""
     if type(value) in (list, tuple):
         return tuple(range(len(value))), tuple(value)
-    return None if isinstance(value, type) else structure.field_items(value)
+    return None if is_a(value, type) else structure.field_items(value)
 
 
 def rebuilt(container: Any, keys: tuple[Any, ...], items: Sequence[Any]) -> Any:
@@ -117,7 +118,7 @@ def shown(spec: Any) -> str:
     >>> shown(InputSpec([None, 3])), shown([InputSpec([2], "int64"), True])
     ('float32[None, 3]', '[int64[2], True]')
     """
-    if isinstance(spec, InputSpec):
+    if is_a(spec, InputSpec):
         return f"{str(spec.dtype).removeprefix('torch.')}[{', '.join(map(str, spec.shape))}]"
     if type(spec) in (list, tuple):
         inside = ", ".join(map(shown, spec))

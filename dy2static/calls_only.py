@@ -26,6 +26,7 @@ from dy2static.operators.calls import functions
 from dy2static.source import get_source
 from dy2static.template import replace_expr
 from runtime import recursion_limit
+from runtime.kinds import is_a
 
 _STANDS_FOR = 0xD2_5C_A1_15_0B_7E_C7_ED
 """A number that nobody writes, rather than text: text that stands in text has no quotes left in older Pythons."""
@@ -68,7 +69,7 @@ def _names(tree: gast.AST) -> list[str]:
         name for node in gast.walk(tree) for name in (
             getattr(node, "attr", None), getattr(node, "id", None), getattr(node, "name", None),
             getattr(node, "arg", None),
-        ) if isinstance(name, str)
+        ) if is_a(name, str)
     ]  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def _is_private(name: str) -> bool:
 class _Calls(gast.NodeTransformer):
     def visit_Call(self, node: Any) -> Any:
         self.generic_visit(node)
-        if isinstance(node.func, gast.Name) and node.func.id in _DIRECT:
+        if is_a(node.func, gast.Name) and node.func.id in _DIRECT:
             return node
         return replace_expr(
             "operators.call(args, **keywords)", operators=gast.Constant(_STANDS_FOR, None),
@@ -88,7 +89,7 @@ class _Calls(gast.NodeTransformer):
 
     def visit_Attribute(self, node: Any) -> Any:
         self.generic_visit(node)
-        if node.attr != "__class__" or not isinstance(node.ctx, gast.Load):
+        if node.attr != "__class__" or not is_a(node.ctx, gast.Load):
             return node
         return replace_expr("operators.attr(value, '__class__')", operators=gast.Constant(_STANDS_FOR, None),
                             value=node.value, origin=node)  # fmt: skip
@@ -97,7 +98,7 @@ class _Calls(gast.NodeTransformer):
 def _with_operators(code: types.CodeType) -> types.CodeType:
     """The code with the operators in place of what stands for them."""
     return code.replace(co_consts=tuple(
-        _with_operators(part) if isinstance(part, types.CodeType)
+        _with_operators(part) if is_a(part, types.CodeType)
         else operators if type(part) is int and part == _STANDS_FOR else part
         for part in code.co_consts
     ))  # fmt: skip

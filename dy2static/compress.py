@@ -24,6 +24,7 @@ from runtime.compress.magnitude import keep_zeros, prune_magnitude
 from runtime.compress.quantise import quantise
 from runtime.compress.report import Left, Report, Weight
 from runtime.compress.shrink import prune_channels
+from runtime.kinds import is_a
 from runtime.translated import TranslatedLayer
 from runtime.translated.located import located
 
@@ -58,7 +59,7 @@ def prune(
     Errors raised: ValueError for another amount; StorageError D2S570 if nothing can be pruned, with what is in the way
     of each weight; whatever ``load`` and ``save`` raise.
     """
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 < amount < 1:
+    if is_a(amount, bool) or not is_a(amount, (int, float)) or not 0 < amount < 1:
         raise ValueError(f"amount is a share between 0 and 1, not {amount!r}")
     artefact = own_copy(source, allow)
     report = prune_channels(artefact, amount) if structured else prune_magnitude(artefact, amount)

@@ -24,6 +24,7 @@ from dy2static.specialization import Specialization
 from dy2static.subject import Subject
 from dy2static.verdicts import is_small
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.recording import faults
@@ -167,7 +168,7 @@ class Dispatch:
         except Exception as error:
             if not found.is_silent or found.failures >= TRUSTED_AFTER:
                 found.use()
-                if isinstance(error, Dy2StaticError):  # too late for this call
+                if is_a(error, Dy2StaticError):  # too late for this call
                     self._close(found)
                 raise
         put_back()
@@ -211,7 +212,7 @@ class Dispatch:
 
     def _refuse(self, key: Key, error: Exception) -> None:
         """Calls of this kind run as plain Python from now on, or this one if that says nothing of others."""
-        if isinstance(error, Dy2StaticError) and error.for_now and self._fallback.verdicts.may_wait():
+        if is_a(error, Dy2StaticError) and error.for_now and self._fallback.verdicts.may_wait():
             return
         self.shortcuts = ()
         self._fallback.refuse(key, error)

@@ -13,6 +13,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from runtime.ir.input_spec import InputSpec
+from runtime.kinds import is_a
 
 
 def tensor_of(spec: InputSpec, sizes: Sequence[int], device: torch.device | None) -> torch.Tensor:
@@ -24,7 +25,7 @@ def tensor_of(spec: InputSpec, sizes: Sequence[int], device: torch.device | None
 
 def is_packed(spec: Any) -> bool:
     """Whether it is a packed sequence of InputSpecs."""
-    return isinstance(spec, PackedSequence) and isinstance(spec.data, InputSpec)
+    return is_a(spec, PackedSequence) and is_a(spec.data, InputSpec)
 
 
 def packed_of(spec: Any, sizes: Sequence[int], device: torch.device | None) -> PackedSequence:

@@ -7,6 +7,7 @@ import types
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar, overload
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _MARK = "__dy2static_not_to_static__"
@@ -41,7 +42,7 @@ def not_to_static(func: Any = None) -> Any:
     if func is None:
         return not_to_static
     target: Any = func
-    if isinstance(target, (staticmethod, classmethod, types.MethodType)):
+    if is_a(target, (staticmethod, classmethod, types.MethodType)):
         target = target.__func__
     if not callable(target):
         raise TypeError(f"not_to_static() takes a function, a method, a class or a module, not {func!r}")
@@ -62,9 +63,9 @@ def ignore_module(modules: Iterable[types.ModuleType] | types.ModuleType) -> Non
 
     Errors raised: TypeError for anything that is no Python module.
     """
-    found = [modules] if isinstance(modules, types.ModuleType) else list(modules)
+    found = [modules] if is_a(modules, types.ModuleType) else list(modules)
     for module in found:
-        if not isinstance(module, types.ModuleType):
+        if not is_a(module, types.ModuleType):
             raise TypeError(f"ignore_module() takes Python modules (import them first), not {module!r}")
     for module in found:
         _ignored[module.__name__] = module
@@ -72,15 +73,15 @@ def ignore_module(modules: Iterable[types.ModuleType] | types.ModuleType) -> Non
 
 def exclusion_of(func: Any) -> str | None:
     """Why ``func`` must not be converted, as the end of a sentence; None if the user said nothing about it."""
-    while isinstance(func, functools.partial):
+    while is_a(func, functools.partial):
         func = func.func
-    owner = unasked(func, "__self__") if isinstance(func, types.MethodType) else None
+    owner = unasked(func, "__self__") if is_a(func, types.MethodType) else None
     inner = unasked(func, "__func__", func)
     for target in (inner, owner, None if owner is None else type(owner)):
         if target is not None and unasked(target, _MARK, False) is True:
             return "it is marked not_to_static"
     name = unasked(inner, "__module__")
-    while isinstance(name, str) and name:
+    while is_a(name, str) and name:
         if name in _ignored:
             return f"its module '{name}' is ignored"
         name = name.rpartition(".")[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 from dy2static.saving import artefact_for_inference
 from runtime.export.c import export_artefact
+from runtime.kinds import is_a
 from runtime.storage.artefact import Artefact
 from runtime.translated import TranslatedLayer
 from runtime.translated.located import located
@@ -44,7 +45,7 @@ def export_c(
 
 def artefact_to_export(layer: Any, input_spec: Any, method: str) -> Artefact:
     """What is exported of a layer, a function or a loaded layer. Errors raised: ValueError for a method it has not."""
-    if isinstance(layer, TranslatedLayer):
+    if is_a(layer, TranslatedLayer):
         if input_spec is not None:
             raise TypeError("a loaded layer is exported as it is; it takes no input_spec")
         artefact = layer.artefact()

@@ -11,6 +11,7 @@ from dy2static.pieces import Part, Pieces
 from dy2static.subject import Subject
 from dy2static.verdicts import Reason, Verdicts, is_final, reason_of
 from dy2static.warn import warn
+from runtime.kinds import is_a
 
 if TYPE_CHECKING:
     from dy2static.static_function import StaticFunction
@@ -63,7 +64,7 @@ class Fallback:
         """Calls of this kind run as plain Python from now on; say so, once for each place."""
         reason = reason_of(error)
         self.verdicts.refuse(key, reason, is_final(error))
-        if isinstance(error, InternalError):
+        if is_a(error, InternalError):
             self.part.distrust(reason, called=not error.outside_code)
         self.say(reason)
 

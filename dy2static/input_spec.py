@@ -16,6 +16,7 @@ from dy2static.errors import SignatureError
 from dy2static.examples import is_packed, packed_of, tensor_of
 from dy2static.signature import Signature
 from runtime.ir.input_spec import InputSpec
+from runtime.kinds import is_a
 
 _EXAMPLE_SIZES = (5, 7, 11, 13, 17, 19)
 
@@ -68,7 +69,7 @@ def read_specs(input_spec: Any, signature: Signature) -> Specs | None:
     """
     if input_spec is None:
         return None
-    if isinstance(input_spec, dict):
+    if is_a(input_spec, dict):
         by_name = {name: read_tree(spec) for name, spec in input_spec.items()}
         keywords = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters)
         for name in by_name:
@@ -78,7 +79,7 @@ def read_specs(input_spec: Any, signature: Signature) -> Specs | None:
                 if keywords:
                     advice += " For **keywords, give a dict under the name of that parameter."
                 raise SignatureError(f"input_spec names '{name}', which is no parameter", code="D2S301", hint=advice)
-    elif isinstance(input_spec, (list, tuple)):
+    elif is_a(input_spec, (list, tuple)):
         by_name = _by_position([read_tree(spec) for spec in input_spec], signature)
     else:
         raise TypeError(f"input_spec must be a list, a tuple or a dict of InputSpec, not {input_spec!r}")
@@ -116,7 +117,7 @@ def _listed(names: list[str]) -> str:
 
 def read_tree(spec: Any) -> Any:
     """An argument as a spec: InputSpecs in place of tensors."""
-    if isinstance(spec, torch.Tensor):
+    if is_a(spec, torch.Tensor):
         return InputSpec.from_tensor(spec)
     return _with_each(spec, read_tree)
 
@@ -133,18 +134,18 @@ def _with_each(spec: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _match(spec: Any, value: Any, label: str, found: list[tuple[torch.Tensor, InputSpec]]) -> None:
-    if isinstance(spec, InputSpec):
+    if is_a(spec, InputSpec):
         _match_tensor(spec, value, label)
         found.append((value, spec))
     elif type(spec) in (list, tuple):
-        if not isinstance(value, (list, tuple)):
+        if not is_a(value, (list, tuple)):
             _fail(label, f"is of type {type(value).__name__}, InputSpec says {type(spec).__name__}", "D2S305")
         if len(value) != len(spec):
             _fail(label, f"has {len(value)} items, InputSpec says {len(spec)}", "D2S305")
         for index, (inner, item) in enumerate(zip(spec, value)):
             _match(inner, item, f"{label}[{index}]", found)
     elif type(spec) is dict:
-        if not isinstance(value, dict):
+        if not is_a(value, dict):
             _fail(label, f"is of type {type(value).__name__}, InputSpec says dict", "D2S305")
         for key in [*spec, *value]:
             if key not in value:
@@ -166,11 +167,11 @@ def _match(spec: Any, value: Any, label: str, found: list[tuple[torch.Tensor, In
 def _has_specs(spec: Any) -> bool:
     """Whether a container of a class (a named tuple, a dataclass) has InputSpecs in it."""
     inside = structure_of(spec)
-    return inside is not None and any(isinstance(one, InputSpec) or _has_specs(one) for one in inside[1])
+    return inside is not None and any(is_a(one, InputSpec) or _has_specs(one) for one in inside[1])
 
 
 def _match_tensor(spec: InputSpec, value: Any, label: str) -> None:
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         _fail(label, f"is of type {type(value).__name__}, InputSpec says a tensor", "D2S305")
     if value.dim() != len(spec.shape):
         _fail(label, f"has {_dimensions(value.dim())}, InputSpec says {len(spec.shape)}", "D2S302")
@@ -191,11 +192,11 @@ def _dimensions(count: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
+    return f"a tensor of shape {tuple(value.shape)}" if is_a(value, torch.Tensor) else repr(value)
 
 
 def _example(spec: Any, device: torch.device | None) -> Any:
-    if isinstance(spec, InputSpec):
+    if is_a(spec, InputSpec):
         return tensor_of(spec, _EXAMPLE_SIZES, device)
     if is_packed(spec):
         return packed_of(spec, _EXAMPLE_SIZES, device)

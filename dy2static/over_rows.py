@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.values.arguments import Arguments
@@ -23,14 +24,14 @@ def is_for_rows(module: torch.nn.Module | None, args: tuple[Any, ...], kwargs: d
 
 
 def _holds(value: Any, seen: set[int]) -> bool:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return bool(batches.levels_of(value))
     if id(value) in seen:
         return False
-    if isinstance(value, (list, tuple, dict)):
+    if is_a(value, (list, tuple, dict)):
         seen.add(id(value))
-        return any(_holds(item, seen) for item in (value.values() if isinstance(value, dict) else value))
-    if has_unasked(value, "__dataclass_fields__") and not isinstance(value, type):
+        return any(_holds(item, seen) for item in (value.values() if is_a(value, dict) else value))
+    if has_unasked(value, "__dataclass_fields__") and not is_a(value, type):
         seen.add(id(value))
         return any(_holds(item, seen) for item in vars(value).values())
     return False

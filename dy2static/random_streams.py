@@ -12,6 +12,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Program
+from runtime.kinds import is_a
 from runtime.ops import host
 from runtime.ops.registry import definition
 
@@ -24,7 +25,7 @@ class Streams:
     def __init__(self, program: Program) -> None:
         drawing = [op for op in program.block.walk() if definition(op.name).random or op.name.startswith(host.FAMILY)]
         own = {id(one): one for op in drawing if (one := op.kwargs.get("generator")) is not None}
-        self._own = [one for one in own.values() if isinstance(one, torch.Generator) or host.is_generator(one)]
+        self._own = [one for one in own.values() if is_a(one, torch.Generator) or host.is_generator(one)]
         shared = {host.stream(op) for op in drawing}
         self._keepers: list[Callable[[], PutBack]] = [_KEEPERS[name] for name in _KEEPERS if name in shared]
 
@@ -57,15 +58,15 @@ def _of_numpy() -> PutBack:
 
 def _of_own(generator: Any) -> PutBack:
     """Of a ``random.Random``, or a generator of PyTorch's or NumPy's."""
-    if isinstance(generator, random.Random):
-        if isinstance(generator, random.SystemRandom):
+    if is_a(generator, random.Random):
+        if is_a(generator, random.SystemRandom):
             return lambda: None
         state: Any = generator.getstate()
         return lambda: generator.setstate(state)
-    if isinstance(generator, torch.Generator):
+    if is_a(generator, torch.Generator):
         state = generator.get_state()
         return functools.partial(generator.set_state, state)
-    if isinstance(generator, numpy.random.RandomState):
+    if is_a(generator, numpy.random.RandomState):
         state = generator.get_state()
         return lambda: generator.set_state(state)
     bits = generator.bit_generator

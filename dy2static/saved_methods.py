@@ -22,6 +22,7 @@ from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs, read_tree
 from dy2static.operators.shared.distributed import Parallel
 from dy2static.static_function import StaticFunction
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain, same_plain
 
@@ -66,16 +67,16 @@ def target_of(layer: Any, asked: Asked) -> Target:
     StorageError (D2S521) for a module with hooks.
     """
     _require_values(asked)
-    if isinstance(layer, Parallel):
+    if is_a(layer, Parallel):
         layer = layer.module
-    if isinstance(layer, torch.nn.Module):
+    if is_a(layer, torch.nn.Module):
         target = _module_target(layer, asked)
     else:
         if asked.methods is not None or asked.only not in (None, "forward"):
             raise TypeError("methods are those of an nn.Module; a function has none")
         static = converted(layer)
         owner = unasked(static, "__self__")
-        root = owner if isinstance(owner, torch.nn.Module) else None
+        root = owner if is_a(owner, torch.nn.Module) else None
         name = type(root).__name__ if root is not None else static.__name__
         target = Target(name, root, {"forward": _calls(static, asked.input_spec, asked)})
     _require_arguments(target, asked)
@@ -90,8 +91,8 @@ def _module_target(root: torch.nn.Module, asked: Asked) -> Target:
             code="D2S521",
         )
     methods = asked.methods if asked.only is None else {asked.only: asked.input_spec}
-    wanted: dict[str, Any] = dict(methods) if isinstance(methods, Mapping) else dict.fromkeys(methods or ())
-    if isinstance(methods, str):
+    wanted: dict[str, Any] = dict(methods) if is_a(methods, Mapping) else dict.fromkeys(methods or ())
+    if is_a(methods, str):
         raise TypeError(f"methods takes a list of names, not the string {methods!r}")
     found: dict[str, Calls] = {}
     of_forward = wanted.pop("forward", None) or asked.input_spec
@@ -117,7 +118,7 @@ def _converted_methods(root: torch.nn.Module) -> Iterator[tuple[str, StaticFunct
     for name in dir(type(root)):
         if name.startswith("_") or hasattr(torch.nn.Module, name):
             continue
-        if isinstance(inspect.getattr_static(type(root), name, None), StaticFunction):
+        if is_a(inspect.getattr_static(type(root), name, None), StaticFunction):
             static = getattr(root, name)
             if unasked(static, "__self__") is root:
                 yield name, static
@@ -125,12 +126,12 @@ def _converted_methods(root: torch.nn.Module) -> Iterator[tuple[str, StaticFunct
 
 def converted(function: Any) -> StaticFunction:
     """The function, converted unless it is. Errors raised: TypeError for what is no function."""
-    if isinstance(function, StaticFunction):
+    if is_a(function, StaticFunction):
         return function
-    if not isinstance(function, (FunctionType, MethodType)) and not callable(function):
+    if not is_a(function, (FunctionType, MethodType)) and not callable(function):
         raise TypeError(f"save() takes an nn.Module or a function, not {function!r}")
     made = to_static(function)
-    assert isinstance(made, StaticFunction)
+    assert is_a(made, StaticFunction)
     return made
 
 
@@ -195,7 +196,7 @@ def _with_variants(kinds: list[Specs], variants: Mapping[str, Any] | None, stati
 
 def _require_values(asked: Asked) -> None:
     for name, values in (asked.variants or {}).items():
-        if not isinstance(values, (list, tuple)) or not values:
+        if not is_a(values, (list, tuple)) or not values:
             raise TypeError(f"variants[{name!r}] has to be a list of values, not {values!r}")
 
 

@@ -25,6 +25,7 @@ from runtime.executor.trial import trial
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
+from runtime.kinds import is_a
 from runtime.storage.allowed import require_no_code
 from runtime.storage.answers import AUTOCAST, QUESTIONS, Answer, Plain, question, setting
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
@@ -168,7 +169,7 @@ def _traces(
                 if not inference:
                     traces += _otherwise(traces, around, example)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
-            if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
+            if is_a(error, Dy2StaticError) or not faults.is_torchs(error):
                 failure = failure or error
             else:
                 failure = failure or _does_not_fit(calls, specs, error)
@@ -395,7 +396,7 @@ def _example(calls: Calls, specs: Specs, sizes: Sequence[int]) -> dict[str, Any]
     def build(spec: Any) -> Any:
         if calls.from_calls and id(spec) in made:
             return made[id(spec)]
-        if isinstance(spec, InputSpec):
+        if is_a(spec, InputSpec):
             result: Any = tensor_of(spec, sizes, device)
         elif is_packed(spec):
             result = packed_of(spec, sizes, device)
@@ -416,8 +417,8 @@ def _specs_of(specs: Any, values: Any) -> dict[int, InputSpec]:
     found: dict[int, InputSpec] = {}
 
     def visit(spec: Any, value: Any) -> None:
-        if isinstance(value, torch.Tensor):
-            found[id(value)] = spec if isinstance(spec, InputSpec) else InputSpec.from_tensor(value)
+        if is_a(value, torch.Tensor):
+            found[id(value)] = spec if is_a(spec, InputSpec) else InputSpec.from_tensor(value)
             return
         inside, items = structure_of(spec), structure_of(value)
         for one, item in zip(inside[1], items[1]) if inside is not None and items is not None else ():

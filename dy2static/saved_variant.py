@@ -16,6 +16,7 @@ import torch
 from runtime.errors import StorageError
 from runtime.ir.template import Again, TensorSlot
 from runtime.ir.tree import Record
+from runtime.kinds import is_a
 from runtime.storage.answers import Answer, Plain
 from runtime.storage.artefact import (
     Attribute,
@@ -133,9 +134,9 @@ def _template(arguments: live.Arguments) -> tuple[tuple[str, Any], ...]:
     """The arguments as an artefact describes them."""
 
     def take(value: Any, label: str) -> Any:
-        if isinstance(value, (TensorSlot, Again)):
+        if is_a(value, (TensorSlot, Again)):
             return value
-        if not isinstance(value, live.Container):
+        if not is_a(value, live.Container):
             return value if is_plain(value) else _refuse_argument(label, value)
         if value.kind is set:
             return _refuse_argument(label, value.original)
@@ -246,7 +247,7 @@ def _check_repeatable(traced: Traced) -> None:
         place = effect.place
         if effect.path is not None or effect.target is not None or place.kind == "order":  # an argument's, or refused
             continue
-        if place.kind == "attribute" and isinstance(place.get(), torch.Tensor):
+        if place.kind == "attribute" and is_a(place.get(), torch.Tensor):
             continue
         if _guard_on(place, traced.guards) is not None:
             why = "and reads it as a Python value that was fixed when it was traced"

@@ -22,6 +22,7 @@ from dy2static.saved_traces import Traces, traces_for_inference, traces_of
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.ir.compare import difference
+from runtime.kinds import is_a
 from runtime.storage.artefact import MODES, Argument, Artefact, Method, ModuleEntry, TensorRef, Variant
 from runtime.storage.files import write_artefact
 from runtime.storage.metadata import checked_metadata
@@ -66,7 +67,7 @@ def save(
     written; SignatureError for InputSpecs that do not fit, calls that no one Program can be for, and results that are
     not there; whatever conversion raises. The disk is touched only when everything else has worked.
     """
-    if isinstance(layer, TranslatedLayer):
+    if is_a(layer, TranslatedLayer):
         if input_spec is not None or methods is not None or variants is not None or output_spec is not None:
             raise TypeError("a loaded layer is saved as it is: no input_spec, methods, variants or output_spec")
         if tuple(modes) != MODES:
@@ -93,13 +94,13 @@ def artefact_for_inference(layer: Any, input_spec: Any = None, method: str = "fo
 
 def checked_modes(modes: Any) -> tuple[str, ...]:
     """The modes to save. Errors raised: ValueError for anything but "train", "eval" or both."""
-    if isinstance(modes, str) or not modes or not set(modes) <= set(MODES):
+    if is_a(modes, str) or not modes or not set(modes) <= set(MODES):
         raise ValueError(f"modes is ('train', 'eval'), or one of them in a tuple, not {modes!r}")
     return tuple(mode for mode in MODES if mode in modes)
 
 
 def _artefact(target: Target, modes: Sequence[str], output_spec: Any) -> Artefact:
-    outputs = output_spec if isinstance(output_spec, Mapping) else {"forward": output_spec}
+    outputs = output_spec if is_a(output_spec, Mapping) else {"forward": output_spec}
     for name in outputs:
         if name not in target.methods and outputs[name] is not None:
             raise TypeError(f"output_spec is for {name!r}, which is not saved; there are {', '.join(target.methods)}")
@@ -157,7 +158,7 @@ def _alike(a: Variant, b: Variant) -> bool:
 
 
 def _default(value: Any, tensors: Tensors, name: str) -> Any:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return TensorRef(tensors.constant(value, name).index)
     if type(value) in (list, tuple):
         return type(value)(_default(item, tensors, name) for item in value)
@@ -172,7 +173,7 @@ def _modules_of(live: list[LiveParameter], tensors: Tensors) -> tuple[list[Modul
     for one in live:
         owner, name = one.owner, one.parameter.name
         plain = all(step.isidentifier() or step.isdigit() for step in name.split("."))
-        if not isinstance(owner, torch.nn.Module) or not plain:
+        if not is_a(owner, torch.nn.Module) or not plain:
             continue
         slot = "_parameters" if one.attribute in owner._parameters else "_buffers"
         tensor = getattr(owner, slot).get(one.attribute)

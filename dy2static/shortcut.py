@@ -23,6 +23,7 @@ from dy2static.specialization import PASSED, Specialization, layout_key
 from runtime import torch_internals
 from runtime.calling import build_tree
 from runtime.ir.tree import Leaf
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.memory.hung import same
@@ -89,13 +90,13 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], kwarg
     if form is None or found.traced.whole:
         return None
     given = [*args, *kwargs.values()]
-    if not all(isinstance(one, torch.Tensor) or is_plain(one) for one in given):
+    if not all(is_a(one, torch.Tensor) or is_plain(one) for one in given):
         return None
     names = {path[0] for path in form.paths}
     packed = {one.name for one in signature.parameters if one.kind in _PACKS}
     if not all(is_plain(value) for name, value in arguments.template.items() if name not in names | packed):
         return None  # a default that can be changed
-    tensors = [one for one in given if isinstance(one, torch.Tensor)]
+    tensors = [one for one in given if is_a(one, torch.Tensor)]
     if sorted(map(id, tensors)) != sorted(map(id, arguments.tensors)):  # one in two places, or a default
         return None
     numbers = {id(tensor): number for number, tensor in enumerate(arguments.tensors)}
@@ -112,7 +113,7 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], kwarg
             writer.require(f"{writer.bind(signature.function)}.{name} is {writer.bind(now)}")
     inputs = [""] * len(arguments.tensors)
     for index, (path, value) in enumerate(zip(form.paths, given)):
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             number = numbers[id(value)]
             inputs[number] = writer.tensor(f"x{index}", value, found.sizes[number])
         elif (path, type(value)) in found.open:
@@ -236,9 +237,9 @@ def _run_with_numbers(found: Specialization, form: Form, arguments: Arguments) -
 
 def _builder(traced: Traced) -> Callable[[list[Any]], Any]:
     tree, classes = traced.program.output, traced.classes
-    if isinstance(tree, Leaf):
+    if is_a(tree, Leaf):
         return operator.itemgetter(tree.index)
-    if type(tree) is tuple and len(tree) > 1 and all(isinstance(item, Leaf) for item in tree):
+    if type(tree) is tuple and len(tree) > 1 and all(is_a(item, Leaf) for item in tree):
         return operator.itemgetter(*(item.index for item in tree))
     return lambda values: build_tree(tree, values, classes)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -28,8 +29,8 @@ class Signature:
         self.parameters = parameters
         self.python = full.replace(parameters=parameters)
         self.names = [parameter.name for parameter in parameters]
-        self.is_function = isinstance(function, FunctionType)
-        self._stub = _stub_of(function, full) if isinstance(function, FunctionType) else None
+        self.is_function = is_a(function, FunctionType)
+        self._stub = _stub_of(function, full) if is_a(function, FunctionType) else None
 
     @acts_for_user
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +81,7 @@ class Signature:
 
 def _as_written(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that says nothing else of its parameters than its code does: ``__signature__`` is for readers."""
-    if not isinstance(function, FunctionType) or "__signature__" not in function.__dict__:
+    if not is_a(function, FunctionType) or "__signature__" not in function.__dict__:
         return function
     plain = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
                          function.__closure__)  # fmt: skip
@@ -108,7 +109,7 @@ def _stub_of(function: FunctionType, signature: inspect.Signature) -> FunctionTy
     namespace: dict[str, Any] = {}
     exec(f"def stub({', '.join(shown)}): return ({names})", namespace)  # identifiers only
     stub = namespace["stub"]
-    assert isinstance(stub, FunctionType)
+    assert is_a(stub, FunctionType)
     stub.__name__, stub.__qualname__ = function.__name__, function.__qualname__
     return stub
 

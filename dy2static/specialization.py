@@ -19,6 +19,7 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.ir.template import KeyPath
+from runtime.kinds import is_a
 from runtime.tracer.boundary.tracing import Traced, live_tensor
 from runtime.tracer.memory.hung import same
 from runtime.tracer.memory.inputs import LiveParameter, looks
@@ -233,7 +234,7 @@ class Specialization:
             return False
         own = {
             id(container) for number, container in enumerate(arguments.containers)
-            if number not in whole and not isinstance(container, tuple)
+            if number not in whole and not is_a(container, tuple)
         }
         try:
             return bool(own) and any(leads_to(guard.read(), own) for guard in self._outside)
@@ -333,7 +334,7 @@ def _seen(value: Any) -> Any:
 
 
 def _read(live: LiveParameter) -> Read:
-    if isinstance(live.owner, torch.nn.Module):
+    if is_a(live.owner, torch.nn.Module):
         space = live.owner.__dict__
         for slot in ("_parameters", "_buffers"):
             if live.attribute in space[slot]:

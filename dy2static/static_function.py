@@ -38,6 +38,7 @@ from runtime.calling import Compiled, compiled
 from runtime.calling.executors import executor
 from runtime.executor.trial import trial
 from runtime.ir import Program
+from runtime.kinds import is_a
 from runtime.passes import BuildStrategy
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
@@ -166,9 +167,9 @@ class StaticFunction:
         """The object in ``Class.method(object, ...)``."""
         if self._subject.instance is NOTHING and args and self._subject.looks_like_a_method():
             first = args[0]
-            for cls in (first if isinstance(first, type) else type(first)).__mro__:
+            for cls in (first if is_a(first, type) else type(first)).__mro__:
                 found = cls.__dict__.get(self.__name__)
-                if found is self or (isinstance(found, classmethod) and found.__func__ is self):
+                if found is self or (is_a(found, classmethod) and found.__func__ is self):
                     return first
         return NOTHING
 
@@ -208,8 +209,8 @@ class StaticFunction:
         except RunsPlain:
             failure = None
         except Exception as error:
-            failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
-            if isinstance(error, InternalError):
+            failure = error.locate(user_location()) if is_a(error, Dy2StaticError) else error
+            if is_a(error, InternalError):
                 error.before_run = False  # the caller may have run already
         if failure is None:  # a breakpoint in it: it stops in the user's file, with real values
             return self.function(*args, **kwargs)
@@ -326,7 +327,7 @@ class StaticFunction:
     def code(self) -> str:
         """The converted function's source text."""
         function: Any = self._subject.python
-        if not isinstance(function, FunctionType):
+        if not is_a(function, FunctionType):
             raise TypeError(f"{function!r} has no source of its own")
         return str(getattr(convert(function), "__dy2static_source__"))  # noqa: B009  # set by convert
 
@@ -383,7 +384,7 @@ def _again(function: Callable[..., Any], options: dict[str, Any]) -> StaticFunct
 
 
 def _type_name(instance: Any) -> str:
-    return instance.__qualname__ if isinstance(instance, type) else type(instance).__qualname__
+    return instance.__qualname__ if is_a(instance, type) else type(instance).__qualname__
 
 
 __all__ = ["EagerWarning", "StaticFunction"]

@@ -19,6 +19,7 @@ from dy2static.pieces import NOTHING
 from dy2static.program_cache import Dynamic, Varying
 from dy2static.signature import Signature
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.ambient.unasked import unasked
@@ -41,7 +42,7 @@ class Subject:
         self.python = function
         self.instance = instance
         self.original: Callable[..., Any] = function if instance is NOTHING else MethodType(function, instance)
-        self.module: torch.nn.Module | None = instance if isinstance(instance, torch.nn.Module) else None
+        self.module: torch.nn.Module | None = instance if is_a(instance, torch.nn.Module) else None
         self.name: str = unasked(function, "__name__", type(function).__name__)
         self.qualname: str = unasked(function, "__qualname__", self.name)
         self.follows_class = False
@@ -75,8 +76,8 @@ class Subject:
             return False
         now = getattr(type(self.instance), "forward", None)
         converted = getattr(now, "_subject", None)  # of a StaticFunction
-        now = converted.python if isinstance(converted, Subject) else now
-        if now is self.python or not isinstance(now, FunctionType):
+        now = converted.python if is_a(converted, Subject) else now
+        if now is self.python or not is_a(now, FunctionType):
             return False
         self.python, self.original = now, MethodType(now, self.instance)
         self.signature = Signature(now, bound=True)

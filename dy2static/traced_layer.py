@@ -27,6 +27,7 @@ from dy2static.saving import assembled
 from runtime.ir import Program
 from runtime.ir.operator import leaves
 from runtime.ir.template import TensorSlot
+from runtime.kinds import is_a
 from runtime.storage.artefact import Artefact, Variant
 from runtime.storage.files import write_artefact
 from runtime.storage.metadata import checked_metadata
@@ -60,9 +61,9 @@ class TracedLayer:
         Errors raised: TraceError (D2S294) for control flow that decides on data, with its line; TypeError for what is
         no layer; whatever conversion and the layer itself raise.
         """
-        if not isinstance(layer, torch.nn.Module):
+        if not is_a(layer, torch.nn.Module):
             raise TypeError(f"TracedLayer.trace() takes an nn.Module, not {type(layer).__name__}")
-        given = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+        given = (inputs,) if is_a(inputs, torch.Tensor) else tuple(inputs)
         forward = converted(layer.forward)
         specs = {name: read_tree(value) for name, value in forward.signature.bind(given, {}).items()}
         calls = Calls(forward, [specs])
@@ -154,7 +155,7 @@ def _feed(artefact: Artefact, variant: Variant, feed: list[int]) -> None:
     read |= {*(write.target for write in program.writes), *(view.source for view in variant.views.values())}
     for index in dropped:
         name, tree = variant.template[index]
-        if not isinstance(tree, TensorSlot) or program.inputs[tree.index].var in read:
+        if not is_a(tree, TensorSlot) or program.inputs[tree.index].var in read:
             raise SignatureError(
                 f"the input {index} of the layer, '{name}', is not in feed, but the results need it",
                 hint="Feed it, or fetch results that do not need it.", code="D2S317",
@@ -170,7 +171,7 @@ def _feed(artefact: Artefact, variant: Variant, feed: list[int]) -> None:
 
 
 def _renumbered(tree: Any, number: dict[int, int]) -> Any:
-    if isinstance(tree, TensorSlot):
+    if is_a(tree, TensorSlot):
         return TensorSlot(number[tree.index])
     if type(tree) in (list, tuple):
         return type(tree)(_renumbered(item, number) for item in tree)

@@ -6,6 +6,7 @@ import difflib
 import os
 
 from runtime.calling.executors import EXECUTORS
+from runtime.kinds import is_a
 from runtime.native import build
 
 BACKEND_VARIABLE = "DY2STATIC_BACKEND"
@@ -26,7 +27,7 @@ def choose_backend(name: str | None) -> str:
     if name is None:
         name = os.environ.get(BACKEND_VARIABLE) or ("interpreter" if build.compiler() is None else "auto")
         source = f"the environment variable {BACKEND_VARIABLE}"
-    if not isinstance(name, str):
+    if not is_a(name, str):
         raise TypeError(f"backend must be a string or None, not {name!r}")
     if name in AVAILABLE:
         return name

@@ -27,6 +27,7 @@ from runtime.ir.template import KeyPath
 from runtime.ir.tree import tree_leaves
 from runtime.ir.types import TensorType
 from runtime.ir.views import View, ViewStep, fill
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import flatten_results
@@ -113,7 +114,7 @@ class Callee:
             anew[id(values[position])] = (values[position], made)
             values[position] = made
         for position, value in enumerate(values):
-            if anew and isinstance(value, (list, tuple)) and position not in self.views:
+            if anew and is_a(value, (list, tuple)) and position not in self.views:
                 values[position] = [anew.get(id(item), (item, item))[1] for item in value]
 
     def _is_ancestor(self, view: View, value: Any) -> bool:
@@ -173,11 +174,11 @@ class Callee:
 def _attached(value: Any, given: Sequence[Any]) -> Any:
     """A result as a view of the argument whose memory it is: what autograd's node of a Program gives may not be
     written."""
-    if not isinstance(value, torch.Tensor) or not value.requires_grad or not value._is_view():
+    if not is_a(value, torch.Tensor) or not value.requires_grad or not value._is_view():
         return value
     memory = torch_internals.storage_identity(value)
     for tensor in given:
-        if isinstance(tensor, torch.Tensor) and torch_internals.storage_identity(tensor) == memory:
+        if is_a(tensor, torch.Tensor) and torch_internals.storage_identity(tensor) == memory:
             return tensor.as_strided(value.shape, value.stride(), value.storage_offset())
     return value
 
@@ -190,7 +191,7 @@ def loose_results(program: Program) -> tuple[int, ...]:
     own = set(program.block.args)
     return tuple(
         position for position, var in enumerate(program.block.yields)
-        if isinstance(var, Variable) and var not in own and isinstance(var.type, TensorType)
+        if is_a(var, Variable) and var not in own and is_a(var.type, TensorType)
     )
 
 
@@ -198,7 +199,7 @@ def _without_base(values: list[Any], tree: Any) -> None:
     """Let a gradient be no view of what its formula gave, as where PyTorch puts one: its memory stays what it is."""
     for leaf in tree_leaves(tree):
         value = values[leaf.index]
-        if isinstance(value, torch.Tensor) and value._is_view():
+        if is_a(value, torch.Tensor) and value._is_view():
             values[leaf.index] = value.data
 
 
@@ -215,7 +216,7 @@ def _place(effect: Effect, arguments: Arguments, targets: dict[Variable, Any]) -
 def _is_announced(base: Variable, value: Any, makers: Mapping[Variable, Operator]) -> bool:
     """Whether one of the writes that made a value of ``base`` is one that autograd counts."""
     while value is not base:
-        op = makers.get(value) if isinstance(value, Variable) else None
+        op = makers.get(value) if is_a(value, Variable) else None
         if op is None or op.name != "update":
             return True
         position, names = op.outputs.index(value), [inner.name for inner in op.blocks[0].ops]

@@ -11,6 +11,7 @@ from runtime.autodiff import Runner
 from runtime.autodiff.halves import Executable, Halves
 from runtime.calling.takeover import TAKE_OVER, Successive, SuccessiveHalves, Turn
 from runtime.kernels import KernelExecutable, KernelShare
+from runtime.kinds import is_a
 from runtime.native import NativeExecutable, Share
 
 
@@ -76,7 +77,7 @@ def compiled(runner: Runner, backend: str) -> Compiled:
 
 def _parts(runner: Runner) -> Iterator[Part]:
     for what, found in runner.running():
-        turn: Turn[Any] | None = found.turn if isinstance(found, (Successive, SuccessiveHalves)) else None
+        turn: Turn[Any] | None = found.turn if is_a(found, (Successive, SuccessiveHalves)) else None
         if turn is None:
             yield _part(what, _executables(found))
             continue
@@ -86,7 +87,7 @@ def _parts(runner: Runner) -> Iterator[Part]:
 
 
 def _executables(found: Any) -> list[Executable]:
-    if isinstance(found, Halves):
+    if is_a(found, Halves):
         backward = [one for stage in found.stages for one in (stage.backward, stage.whole)]
         return list(dict.fromkeys([found.forward, *backward]))
     return [] if found is None else [found]
@@ -117,10 +118,10 @@ def _part_in_kernels(what: str, executables: Sequence[KernelExecutable]) -> Part
 
 
 def _part(what: str, executables: Sequence[Executable], state: str = "", reason: str = "") -> Part:
-    launching = [one for one in executables if isinstance(one, KernelExecutable)]
+    launching = [one for one in executables if is_a(one, KernelExecutable)]
     if any(one.written.compiled or one.written.recorded for one in launching):
         return _part_in_kernels(what, launching)
-    native = [one for one in executables if isinstance(one, NativeExecutable) and one.written.compiled]
+    native = [one for one in executables if is_a(one, NativeExecutable) and one.written.compiled]
     libraries = [library for one in native for library in one.libraries if library.functions]
     built = list({id(library.built): library.built for library in libraries if library.built is not None}.values())
     errors = [library.error for library in libraries if library.error]
@@ -134,7 +135,7 @@ def _part(what: str, executables: Sequence[Executable], state: str = "", reason:
             reason = "compiled when it first runs"
     if left and not errors:
         reason = f"{left} of its {len(regions)} parts in C gave up too often and are the interpreter's"
-    shares = [one.share() for one in executables if isinstance(one, NativeExecutable)] if native else []
+    shares = [one.share() for one in executables if is_a(one, NativeExecutable)] if native else []
     return Part(
         what, state, reason, sum(one.seconds for one in built), tuple(one.path for one in built),
         Share(*(sum(getattr(one, name) for one in shares) for name in ("in_c", "called", "all"))) if shares else None,

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir.tree import Leaf, Record
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.journal import MISSING, Place
@@ -26,9 +27,9 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built:
     ``built`` holds the containers that exist already, by identity of their subtree: one subtree is one object.
     """
     built = {} if built is None else built
-    if isinstance(tree, Leaf):
+    if is_a(tree, Leaf):
         return values[tree.index]
-    if type(tree) in (list, tuple, dict) or isinstance(tree, Record):
+    if type(tree) in (list, tuple, dict) or is_a(tree, Record):
         if id(tree) not in built:
             built[id(tree)] = _build_container(tree, values, classes, built)
         return built[id(tree)]
@@ -56,7 +57,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         return list(_rows(tree, values, classes, build, built))
     if tree.kind == "row":
         heaps, (_, place), (_, number) = tree.fields
-        lists = build(dict(heaps[1].fields)["value"] if isinstance(heaps[1], Record) else heaps[1])
+        lists = build(dict(heaps[1].fields)["value"] if is_a(heaps[1], Record) else heaps[1])
         found = build(number)
         return None if found is None else lists[place][found]  # None: in a row that no path has filled, nobody has it
     if tree.kind == "heaps" and not tree.fields:
@@ -70,7 +71,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         keyed: list[tuple[Any, Keyed]] = []
         for (_, rows), empty in zip(tree.fields, made_rows):
             for one, row in zip(empty, _rows(_of_parts(rows), values, classes, build, built)):
-                if isinstance(row, Keyed):
+                if is_a(row, Keyed):
                     keyed.append((one, row))
                 else:
                     _fill_row(one, row)
@@ -126,7 +127,7 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         for key, item in zip(keys, items):
             if item is not MISSING:
                 object.__setattr__(result, key, item)
-        return result.whole() if isinstance(result, Keyed) and tree.kind != _PARTS else result
+        return result.whole() if is_a(result, Keyed) and tree.kind != _PARTS else result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
 
 
@@ -146,7 +147,7 @@ _PARTS = "instance of parts"
 def _of_parts(rows: Record) -> Record:
     """The tree of rows, in which such dicts and sets stay these lists."""
     (arrays, (name, item)) = rows.fields
-    if not isinstance(item, Record) or item.kind != "instance":
+    if not is_a(item, Record) or item.kind != "instance":
         return rows
     return Record(rows.kind, rows.type_name, (arrays, (name, Record(_PARTS, item.type_name, item.fields))))
 
@@ -155,16 +156,16 @@ def _empty_row(item: Any, classes: dict[str, Any]) -> Any:
     """A list, dict or object that is a row, before it holds anything; ``item``: the tree of what it will hold."""
     if type(item) is dict:
         return {}
-    if not isinstance(item, Record) or item.kind != "instance":
+    if not is_a(item, Record) or item.kind != "instance":
         return []
     cls = classes[item.type_name]
     return cls.stands_for() if issubclass(cls, Keyed) else object.__new__(cls)
 
 
 def _fill_row(made: Any, row: Any) -> None:
-    if isinstance(made, list):
+    if is_a(made, list):
         made += row
-    elif isinstance(made, dict):
+    elif is_a(made, dict):
         made.update(row)
     else:
         for name, held in objects.attributes(row).items():
@@ -189,7 +190,7 @@ def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], bu
 def _of_class(cls: Any, maxlen: int | None, attributes: dict[str, Any], content: Any) -> Any:
     """A container of a user's class, whose own methods have nothing to say about what it holds."""
     made = cls.__new__(cls)
-    if isinstance(made, collections.deque):
+    if is_a(made, collections.deque):
         collections.deque.__init__(made, (), maxlen)
     Place("content", made).set(content)
     for name, held in attributes.items():
@@ -206,7 +207,7 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
 
     What is the same object in all items that hold it is built by ``build``, and added to the row.
     """
-    if isinstance(tree, Record):
+    if is_a(tree, Record):
         if tree.kind == "column":
             return Leaf(dict(tree.fields)["index"])
         if tree.kind == "known":
@@ -227,7 +228,7 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
 
 def _with_known(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
     """The tree of an item of a list inside, with the place in the row of what is the same object in all of them."""
-    if isinstance(tree, Record):
+    if is_a(tree, Record):
         if tree.kind == "known":
             return Record("known", "", (("value", _with_leaves(tree, row, build)),))
         fields = tuple((name, _with_known(part, row, build)) for name, part in tree.fields)

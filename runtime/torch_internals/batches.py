@@ -17,6 +17,8 @@ from torch._C import _functorch
 from torch._functorch import pyfunctorch
 from torch.utils import _pytree
 
+from runtime.kinds import is_a
+
 TRANSFORMS = str(Path(pyfunctorch.__file__).parent) + os.sep
 """The folder of torch's transforms: what they give is no code of the user's."""
 
@@ -56,7 +58,7 @@ def is_wrapped(tensor: torch.Tensor) -> bool:
 def levels_of(value: Any) -> set[int]:
     """The levels at which a tensor is batched; none for anything else."""
     found: set[int] = set()
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         return found
     while _functorch.is_functorch_wrapped_tensor(value):
         if _functorch.is_batchedtensor(value):
@@ -81,7 +83,7 @@ def needs_gradient(tensor: torch.Tensor) -> bool:
 
 def is_transformed(value: Any) -> bool:
     """Whether a transform for gradients has wrapped a tensor."""
-    while isinstance(value, torch.Tensor) and _functorch.is_functorch_wrapped_tensor(value):
+    while is_a(value, torch.Tensor) and _functorch.is_functorch_wrapped_tensor(value):
         if not _functorch.is_batchedtensor(value):
             return True
         value = _functorch.get_unwrapped(value)
@@ -93,7 +95,7 @@ def sizes_of_levels(levels: Iterable[int]) -> tuple[int, ...]:
     sizes = {
         interpreter.level(): interpreter.batch_size()
         for interpreter in pyfunctorch.retrieve_all_functorch_interpreters()
-        if isinstance(interpreter, pyfunctorch.VmapInterpreter)
+        if is_a(interpreter, pyfunctorch.VmapInterpreter)
     }
     return tuple(sizes[level] for level in levels)
 
@@ -102,7 +104,7 @@ def drawing_levels() -> set[int]:
     """The levels at which each row draws random numbers of its own."""
     return {
         interpreter.level() for interpreter in pyfunctorch.retrieve_all_functorch_interpreters()
-        if isinstance(interpreter, pyfunctorch.VmapInterpreter) and interpreter.randomness() == "different"
+        if is_a(interpreter, pyfunctorch.VmapInterpreter) and interpreter.randomness() == "different"
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from runtime.kinds import is_a
 from runtime.torch_internals.versions import before
 
 
@@ -109,4 +110,4 @@ def _length(first: Any, last: Any) -> Any:
 
 
 def _any_symbols(numbers: Any) -> bool:
-    return any(isinstance(one, torch.SymInt) for one in numbers)
+    return any(is_a(one, torch.SymInt) for one in numbers)

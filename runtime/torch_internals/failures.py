@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from runtime.ir.location import Location
+from runtime.kinds import is_a
 
 
 def plain_user_location() -> Location | None:
@@ -45,7 +46,7 @@ def shape_errors() -> tuple[type[RuntimeError], ...]:
 
 def is_shape_error(error: BaseException) -> bool:
     """Whether torch could not work out a shape because sizes are not known."""
-    return isinstance(error, shape_errors()) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
+    return is_a(error, shape_errors()) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
 
 
 def comes_of_shapes(error: BaseException) -> bool:
@@ -53,7 +54,7 @@ def comes_of_shapes(error: BaseException) -> bool:
     earlier: BaseException | None = error
     for _ in range(8):
         earlier = None if earlier is None else earlier.__cause__ or earlier.__context__
-        if isinstance(earlier, shape_errors()):
+        if is_a(earlier, shape_errors()):
             return True
     return False
 

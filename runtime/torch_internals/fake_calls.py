@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import (
     in_kernel_invocation_manager,
 )
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import (
     TraceMode,
     empty_fake,
@@ -110,9 +111,9 @@ def cast_inside(func: Any, args: Any, kwargs: Any, casting: Casting, value: Any)
 
 
 def _with_dtypes(fake: Any, real: Any) -> Any:
-    if isinstance(fake, (list, tuple)):
+    if is_a(fake, (list, tuple)):
         return type(fake)(map(_with_dtypes, fake, real))
-    return fake if not isinstance(fake, torch.Tensor) or fake.dtype == real.dtype else fake.to(real.dtype)
+    return fake if not is_a(fake, torch.Tensor) or fake.dtype == real.dtype else fake.to(real.dtype)
 
 
 def fake_call(fake_mode: TraceMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
@@ -232,9 +233,9 @@ _NUMBERS = (torch.SymFloat, torch.SymBool)
 
 def has_numbers(value: Any) -> bool:
     """Whether a symbol for a float or bool is among the arguments."""
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return any(map(has_numbers, value))
-    return isinstance(value, _NUMBERS)
+    return is_a(value, _NUMBERS)
 
 
 _LIKELY = (0.5, 2.0, 1.0, 0.0, -0.5, 30.0)
@@ -249,11 +250,11 @@ def with_plain_numbers(fake_mode: TraceMode, func: Any, args: Any, kwargs: Any, 
     for number in _LIKELY:
 
         def plain(value: Any, number: float = number) -> Any:
-            if isinstance(value, (list, tuple)):
+            if is_a(value, (list, tuple)):
                 return type(value)(map(plain, value))
-            if isinstance(value, torch.SymFloat):
+            if is_a(value, torch.SymFloat):
                 return number
-            return number > 0 if isinstance(value, torch.SymBool) else value
+            return number > 0 if is_a(value, torch.SymBool) else value
 
         try:
             given, named = [plain(arg) for arg in args], {key: plain(value) for key, value in kwargs.items()}
@@ -276,7 +277,7 @@ def unknown_sizes(
     if that fails as well.
     """
     if func._schema.returns[:1] and str(func._schema.returns[0].type).startswith("List["):
-        if any(isinstance(arg, torch.SymInt) for arg in (*args, *kwargs.values())):  # it may say how many there are
+        if any(is_a(arg, torch.SymInt) for arg in (*args, *kwargs.values())):  # it may say how many there are
             return None
     results: list[Any] | None
     given: Given = []
@@ -301,7 +302,7 @@ def unknown_sizes(
 
     def merge(*found: Any) -> Any:
         a = found[0]
-        if isinstance(a, torch.Tensor):
+        if is_a(a, torch.Tensor):
             if any(one.dim() != a.dim() for one in found):
                 raise ValueError("the rank depends on a size")
             fixed = [all(type(one) is int and one == dims[0] for one in dims)
@@ -313,7 +314,7 @@ def unknown_sizes(
             if not made[1] and loose is not None:
                 loose.append(made[0])
             return made[0]
-        if isinstance(a, (list, tuple)):
+        if is_a(a, (list, tuple)):
             if any(len(one) != len(a) for one in found):
                 raise ValueError("the number of results depends on a size")
             return type(a)(map(merge, *found))
@@ -358,7 +359,7 @@ _FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         for item in value:
             yield from _flat(item)
     else:
@@ -367,11 +368,11 @@ def _flat(value: Any) -> Iterator[Any]:
 
 def _symbols(value: Any) -> list[sympy.Symbol]:
     """The symbols in the sizes and numbers that an operator is given."""
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return list(dict.fromkeys(itertools.chain.from_iterable(map(_symbols, value))))
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return _symbols(tuple(value.shape))
-    return sorted(value.node.expr.free_symbols, key=str) if isinstance(value, torch.SymInt) else []
+    return sorted(value.node.expr.free_symbols, key=str) if is_a(value, torch.SymInt) else []
 
 
 def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int | dict[sympy.Symbol, int],
@@ -381,16 +382,16 @@ def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in:
 
     def concrete(value: Any) -> Any:
         """The value with sizes that are known."""
-        if isinstance(value, torch.SymInt):
+        if is_a(value, torch.SymInt):
             expr = value.node.expr
-            values = stand_in if isinstance(stand_in, dict) else dict.fromkeys(expr.free_symbols, stand_in)
+            values = stand_in if is_a(stand_in, dict) else dict.fromkeys(expr.free_symbols, stand_in)
             return int(expr.xreplace(values))
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             made = torch.empty([concrete(size) for size in value.shape], dtype=value.dtype, device=value.device)
             if given is not None:
                 given.append((value, made))
             return made if content is None else content(made)
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             return type(value)(concrete(item) for item in value)
         return value
 
@@ -421,4 +422,4 @@ def _ascending(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _shapes(result: Any) -> Any:
-    return [_shapes(one) for one in result] if isinstance(result, (list, tuple)) else getattr(result, "shape", None)
+    return [_shapes(one) for one in result] if is_a(result, (list, tuple)) else getattr(result, "shape", None)

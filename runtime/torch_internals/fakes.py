@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.kinds import is_a
 from runtime.torch_internals import early_rules, fourier_rules
 from runtime.torch_internals.batches import innermost
 from runtime.torch_internals.misread import is_misread
@@ -123,7 +124,7 @@ def is_kept_by_torch(name: str) -> bool:
 
 def is_fake(tensor: object) -> bool:
     """Whether a tensor has no data."""
-    return isinstance(tensor, FakeTensor)
+    return is_a(tensor, FakeTensor)
 
 
 def asks_device(func: Any) -> bool:
@@ -136,7 +137,7 @@ _DEVICE = torch.ops.prim.device.default
 
 def device_of(fake: torch.Tensor) -> torch.device:
     """What torch's own rule says to that question."""
-    assert isinstance(fake, FakeTensor)
+    assert is_a(fake, FakeTensor)
     return torch.device("meta") if fake.fake_mode.in_kernel_invocation else fake.fake_device
 
 
@@ -210,7 +211,7 @@ def _noted(shape_env: ShapeEnv, symbol: Any, size: bool) -> Any:
 
 
 def _copied(fact: Any) -> Any:
-    return fact if isinstance(fact, int) else fact.copy()
+    return fact if is_a(fact, int) else fact.copy()
 
 
 class _Ranges(dict[Any, Any]):
@@ -225,7 +226,7 @@ class _Ranges(dict[Any, Any]):
     def of(cls, shape_env: ShapeEnv) -> _Ranges:
         """An environment's ranges; from then on these."""
         ranges = shape_env.var_to_range
-        if not isinstance(ranges, cls):
+        if not is_a(ranges, cls):
             ranges = shape_env.var_to_range = cls(ranges)
         return ranges
 
@@ -439,7 +440,7 @@ def lies_in_order(fake: torch.Tensor, memory_format: torch.memory_format) -> boo
 
 def size_expr(size: Any) -> Any:
     """The symbolic expression of a size (an int stands for itself)."""
-    return size.node.expr if isinstance(size, torch.SymInt) else size
+    return size.node.expr if is_a(size, torch.SymInt) else size
 
 
 def is_surely_several(size: Any) -> bool:

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch._prims_common import corresponding_complex_dtype, corresponding_real_dtype
 
+from runtime.kinds import is_a
+
 
 def _after(order: Sequence[int], dims: Sequence[int]) -> list[int]:
     """The dimensions from the outermost in memory to the innermost, after a transform of some of them."""
@@ -103,7 +105,7 @@ def _is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def _expression(size: Any) -> Any:
-    return size.node.expr if isinstance(size, torch.SymInt) else size
+    return size.node.expr if is_a(size, torch.SymInt) else size
 
 
 __all__ = ["is_transform", "transformed"]

@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 from torch.utils import _contextlib
 
+from runtime.kinds import is_a
 from runtime.torch_internals.batches import without_transforms
 
 _HIDDEN = torch._disable_dynamo(lambda: None).__code__
@@ -25,14 +26,14 @@ def hidden_from_dynamo(function: types.FunctionType) -> Any:
 
 def decorates(manager: Any) -> bool:
     """Whether this is a context manager of torch that decorates functions, or the class of one (``@torch.no_grad``)."""
-    if isinstance(manager, type):
+    if is_a(manager, type):
         return issubclass(manager, (_contextlib._NoParamDecoratorContextManager, torch.inference_mode))
-    return isinstance(manager, _contextlib._DecoratorContextManager)
+    return is_a(manager, _contextlib._DecoratorContextManager)
 
 
 def decorated_generator(manager: Any, function: Callable[..., Any]) -> Any:
     """``manager(function)``, for a function that gives generators although it is no generator function."""
-    one = manager() if isinstance(manager, type) else manager
+    one = manager() if is_a(manager, type) else manager
     one(lambda: None)  # set_grad_enabled(False) switches the mode when it is made, and back when it decorates
     wrap: Callable[..., Any] = _contextlib._wrap_generator
     if "ctx_name" in inspect.signature(wrap).parameters:  # since torch 2.15, for profiles
@@ -114,13 +115,13 @@ class _Probe(torch.autograd.Function):
 
 def is_plain_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
-    owner = method.__self__ if isinstance(method, (types.MethodType, types.BuiltinFunctionType)) else None
-    return isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
+    owner = method.__self__ if is_a(method, (types.MethodType, types.BuiltinFunctionType)) else None
+    return is_a(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
 
 
 def differentiable_once(results: Sequence[Any], read: Sequence[Any]) -> tuple[Any, ...]:
     """Gradients that raise where they are differentiated themselves, if anything that they come from needs that."""
-    sources = [one for one in read if isinstance(one, torch.Tensor) and one.requires_grad]
+    sources = [one for one in read if is_a(one, torch.Tensor) and one.requires_grad]
     return plain_apply(_Once)(len(sources), *sources, *results) if sources else tuple(results)
 
 
@@ -129,7 +130,7 @@ class _Once(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, count: int, *values: Any) -> tuple[Any, ...]:
-        return tuple(one.detach() if isinstance(one, torch.Tensor) else one for one in values[count:])
+        return tuple(one.detach() if is_a(one, torch.Tensor) else one for one in values[count:])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
@@ -141,7 +142,7 @@ class _Once(torch.autograd.Function):
 def unprofiled(compiled: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
     """A call of a function or method of ``torch.jit``'s as its first one would be: the same graph, without what earlier
     calls made of it. None for arguments that do not fit."""
-    owner = [compiled.owner] if isinstance(compiled, torch.ScriptMethod) else []
+    owner = [compiled.owner] if is_a(compiled, torch.ScriptMethod) else []
     parameters = compiled.schema.arguments[len(owner) :]
     given = dict(zip((one.name for one in parameters), args)) | dict(kwargs)
     known = {one.name for one in parameters}
@@ -155,8 +156,8 @@ def unprofiled(compiled: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 def scripted_from(compiled: Any) -> types.FunctionType | None:
     """The Python function that ``torch.jit.script`` compiled; None if that is not known."""
-    found = getattr(compiled, "_torchdynamo_inline", None) if isinstance(compiled, torch.jit.ScriptFunction) else None
-    return found if isinstance(found, types.FunctionType) else None
+    found = getattr(compiled, "_torchdynamo_inline", None) if is_a(compiled, torch.jit.ScriptFunction) else None
+    return found if is_a(found, types.FunctionType) else None
 
 
 def scripted_kinds(compiled: Any) -> frozenset[str]:

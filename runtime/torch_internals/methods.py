@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import is_fake
 
 
@@ -48,7 +49,7 @@ def _names_of_functions(cls: type[torch.Tensor]) -> dict[int, str]:
     found = {}
     for name in dir(cls):
         function = inspect.getattr_static(cls, name)
-        if isinstance(function, types.FunctionType) and (id(function) not in found or function.__name__ == name):
+        if is_a(function, types.FunctionType) and (id(function) not in found or function.__name__ == name):
             found[id(function)] = name
     return found
 

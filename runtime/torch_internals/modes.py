@@ -14,6 +14,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.kinds import is_a
 from runtime.torch_internals.settings import put_back_settings, settings
 
 
@@ -273,7 +274,7 @@ def only_a_default_device() -> bool:
     torch.device(...)``), which tells functions that make tensors where."""
     if torch._C._len_torch_function_stack() != 1:
         return False
-    return isinstance(torch._C._get_function_stack_at(0), torch.utils._device.DeviceContext)
+    return is_a(torch._C._get_function_stack_at(0), torch.utils._device.DeviceContext)
 
 
 @contextlib.contextmanager
@@ -294,7 +295,7 @@ def as_if_not_traced(trace_mode: type) -> Iterator[None]:
     modes = []
     while torch._C._len_torch_function_stack():
         modes.append(torch.overrides._pop_mode())
-    kept = [mode for mode in reversed(modes) if not isinstance(mode, trace_mode)]
+    kept = [mode for mode in reversed(modes) if not is_a(mode, trace_mode)]
     keys = torch._C.DispatchKeySet.from_raw_repr
     try:
         for mode in kept:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.kinds import is_a
+
 LOWEST_OPSET, HIGHEST_OPSET = 18, 23
 """The opsets that the converters know."""
 
@@ -58,7 +60,7 @@ class OnnxConverters:
     def names(self) -> list[str]:
         """The overloads that have converters: ``"aten::add.Tensor"``."""
         return sorted(name for name, found in self._registry.functions.items()
-                      if isinstance(name, str) and any(not one.is_complex for one in found))  # fmt: skip
+                      if is_a(name, str) and any(not one.is_complex for one in found))  # fmt: skip
 
     def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Converted:
         """Call a converter. Errors raised: NoConversion."""
@@ -67,7 +69,7 @@ class OnnxConverters:
             try:
                 results = function(*args, **kwargs)
             except Exception as error:
-                while error.__cause__ is not None and isinstance(error.__cause__, Exception):
+                while error.__cause__ is not None and is_a(error.__cause__, Exception):
                     error = error.__cause__
                 raise NoConversion(str(error).split("\n")[0][:200]) from None
         return Converted(results, recorder.nodes, recorder.functions)

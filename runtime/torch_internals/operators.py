@@ -9,6 +9,7 @@ import torch
 from torch._library.custom_ops import CustomOpDef, _maybe_get_opdef
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import strides_of
 
 _Key = torch._C.DispatchKey
@@ -17,7 +18,7 @@ _ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.Autogr
 
 def may_go(namespace: Any, packet: Any) -> bool:
     """Whether these are ``torch.ops.lib`` and an operator of it, of a library that can be taken away."""
-    known = isinstance(packet, torch._ops.OpOverloadPacket) and isinstance(namespace, torch._ops._OpNamespace)
+    known = is_a(packet, torch._ops.OpOverloadPacket) and is_a(namespace, torch._ops._OpNamespace)
     return known and namespace.name not in ("aten", "prims")
 
 
@@ -71,8 +72,8 @@ def _saved(node: Any) -> tuple[list[torch.Tensor], bool]:
                 raise
             overwritten = True
             continue
-        values = value if isinstance(value, (tuple, list)) else [value]
-        found += [one for one in values if isinstance(one, torch.Tensor)]
+        values = value if is_a(value, (tuple, list)) else [value]
+        found += [one for one in values if is_a(one, torch.Tensor)]
     return found, overwritten
 
 
@@ -85,7 +86,7 @@ def without_formula(overload: Any) -> bool:
 
 def overload_of(f: Any) -> Any:
     """The operator that an object stands for which ``torch.library.custom_op`` gave; None for anything else."""
-    return f._opoverload if isinstance(f, CustomOpDef) else None
+    return f._opoverload if is_a(f, CustomOpDef) else None
 
 
 def writes_unseen(overload: Any) -> bool:
@@ -109,17 +110,17 @@ def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:
                 result = overload(*given, **named)
             except (RuntimeError, IndexError, TypeError, ValueError):  # not for such tensors, or such sizes
                 return False
-    results = result if isinstance(result, (list, tuple)) else (result,)
-    return any(out._is_view() for out in results if isinstance(out, torch.Tensor))
+    results = result if is_a(result, (list, tuple)) else (result,)
+    return any(out._is_view() for out in results if is_a(out, torch.Tensor))
 
 
 def _without_data(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         shape = [size if type(size) is int else 3 for size in value.shape]
         if any(type(part) is not int for part in (*value.shape, *strides_of(value))):
             return torch.empty(shape, dtype=value.dtype, device="meta")
         return torch.empty_strided(shape, strides_of(value), dtype=value.dtype, device="meta")
-    if isinstance(value, torch.SymInt):
+    if is_a(value, torch.SymInt):
         return 3
     return type(value)(map(_without_data, value)) if type(value) in (list, tuple) else value
 

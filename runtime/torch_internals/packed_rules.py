@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import fake_only, new_symbol
 from runtime.torch_internals.versions import before
 
@@ -41,7 +42,7 @@ def _pad(shape_env: ShapeEnv, data: Any, batch_sizes: Any, batch_first: Any, pad
     if data.dim() < 1 or batch_sizes.dim() != 1 or type(batch_first) is not bool:
         return None
     batch, steps = new_symbol(shape_env, size=True), batch_sizes.shape[0]
-    if isinstance(total_length, torch.SymInt):
+    if is_a(total_length, torch.SymInt):
         known = shape_env.bound_sympy(total_length.node.expr).lower >= 0  # a length that is not positive is no length
         steps = total_length if known else new_symbol(shape_env, size=True)
     elif total_length > 0:
@@ -53,7 +54,7 @@ def _pad(shape_env: ShapeEnv, data: Any, batch_sizes: Any, batch_first: Any, pad
 def _recurrent(shape_env: ShapeEnv, data: Any, batch_sizes: Any, states: Any, *rest: Any) -> Any:
     if data.dim() != 2 or batch_sizes.dim() != 1 or type(rest[-1]) is not bool:
         return None
-    given = states if isinstance(states, (list, tuple)) else (states,)
+    given = states if is_a(states, (list, tuple)) else (states,)
     features = given[0].shape[-1] * (2 if rest[-1] else 1)
     return _whole((data.shape[0], features), data), *(_whole(tuple(one.shape), one) for one in given)
 
@@ -67,7 +68,7 @@ def _layers(
     sizes = (*data.shape, *state.shape)
     if data.dim() != 3 or state.dim() != 3 or type(bidirectional) is not bool or type(batch_first) is not bool:
         return None
-    if not of_any_sizes and not any(isinstance(size, torch.SymInt) for size in sizes):
+    if not of_any_sizes and not any(is_a(size, torch.SymInt) for size in sizes):
         return None
     steps, batch = (data.shape[1], data.shape[0]) if batch_first else (data.shape[0], data.shape[1])
     output = _whole((steps, batch, state.shape[-1] * (2 if bidirectional else 1)), data)
@@ -118,7 +119,7 @@ def reads_lengths(func: Any) -> bool:
 def with_fitting_lengths(args: Sequence[Any]) -> list[Any]:
     """The arguments of an operator that ``reads_lengths``, with numbers of rows that fit its data and its states."""
     data, _, states, *rest = args
-    state = states[0] if isinstance(states, (list, tuple)) else states
+    state = states[0] if is_a(states, (list, tuple)) else states
     rows, batch = data.shape[0], state.shape[-2]
     steps = [batch] * (rows // batch) + [rows % batch] * (rows % batch > 0)
     return [data, torch.tensor(steps, device="cpu"), states, *rest]

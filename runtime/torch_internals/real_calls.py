@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import offset_of, storage_identity, strides_of
 from runtime.torch_internals.generators import rng_restored, rng_state
 from runtime.torch_internals.modes import casting_as, no_modes
@@ -77,10 +78,10 @@ def _in_a_thread(try_it: Callable[[], None]) -> None:
 def type_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
     """What a function of torch's written in C says of arguments of wrong types, given plain numbers in place of
     symbolic ones; None if it takes them."""
-    if not isinstance(func, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+    if not is_a(func, (types.BuiltinFunctionType, types.MethodDescriptorType)):
         return None
     owner = getattr(func, "__self__", None)
-    if isinstance(owner, torch.Tensor):
+    if is_a(owner, torch.Tensor):
         func, args = getattr(torch.Tensor, func.__name__), (owner, *args)
     said: list[str] = []
 
@@ -114,8 +115,8 @@ def real_results(
             value = func(*given, **named)
             dense = (one for one in _tensors_in((*given, *named.values())) if one.layout is torch.strided)
             taken = {storage_identity(one) for one in dense}
-            flat = value if isinstance(value, (list, tuple)) else [value]
-            if all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in flat):
+            flat = value if is_a(value, (list, tuple)) else [value]
+            if all(is_a(one, torch.Tensor) and one.layout is torch.strided for one in flat):
                 own = {storage_identity(one) for one in flat}
                 found.extend([value] if len(own) == len(flat) and own.isdisjoint(taken) else [])
 
@@ -135,13 +136,13 @@ def out_shapes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[t
         except Exception:
             return None
         outs = [named[name] for name in names if name in named]
-        return [tuple(one.shape) for out in outs for one in (out if isinstance(out, (list, tuple)) else [out])]
+        return [tuple(one.shape) for out in outs for one in (out if is_a(out, (list, tuple)) else [out])]
 
 
 def _can_be_tried(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     if func.namespace not in ("aten", "prims"):
         return False
-    return not any(isinstance(one, torch.Generator) for one in (*args, *kwargs.values()))
+    return not any(is_a(one, torch.Generator) for one in (*args, *kwargs.values()))
 
 
 def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: Mapping[int, bool]) -> str | None:
@@ -175,11 +176,11 @@ def is_unknown(values: Any) -> bool:
 
 
 def _is_unknown(value: Any) -> bool:
-    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+    if is_a(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return True
-    if isinstance(value, FakeTensor):
+    if is_a(value, FakeTensor):
         return any(type(size) is not int for size in value.shape)
-    return isinstance(value, (list, tuple)) and any(map(_is_unknown, value))
+    return is_a(value, (list, tuple)) and any(map(_is_unknown, value))
 
 
 class _Real:
@@ -205,13 +206,13 @@ class _Real:
         return [self._value(arg) for arg in args], {key: self._value(value) for key, value in kwargs.items()}
 
     def _value(self, value: Any) -> Any:
-        if isinstance(value, torch.SymBool):
+        if is_a(value, torch.SymBool):
             return bool(self._number)
-        if isinstance(value, torch.SymFloat):
+        if is_a(value, torch.SymFloat):
             return float(self._number)
-        if isinstance(value, torch.SymInt):
+        if is_a(value, torch.SymInt):
             return _size(value, self._number)
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             if id(value) not in self._made:
                 one = self._tensor(value)
                 one.requires_grad_(id(value) in self._needs and (one.is_floating_point() or one.is_complex()))
@@ -264,9 +265,9 @@ class _Real:
 
 def _tensors_in(values: Any) -> Iterator[torch.Tensor]:
     for value in values:
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             yield value
-        elif isinstance(value, (list, tuple)):
+        elif is_a(value, (list, tuple)):
             yield from _tensors_in(value)
 
 

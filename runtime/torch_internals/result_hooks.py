@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import torch
 from torch.autograd.graph import register_multi_grad_hook
 
+from runtime.kinds import is_a
+
 _F = TypeVar("_F", bound=type[torch.autograd.Function])
 
 
@@ -61,7 +63,7 @@ class _Hooks(OrderedDict[int, Any]):
 
 def _codes(code: types.CodeType, name: str) -> list[types.CodeType]:
     """The functions of a name that a function makes, at any depth."""
-    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    inner = [one for one in code.co_consts if is_a(one, types.CodeType)]
     return [*(one for one in inner if one.co_name == name), *(found for one in inner for found in _codes(one, name))]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
+
 _ALIASES = {"axis": "dim", "axes": "dim", "keepdims": "keepdim", "input": "self", "axis0": "dim0", "axis1": "dim1"}
 """Names that torch's Python functions take for NumPy's sake, and what the schemas call them."""
 
@@ -15,7 +17,7 @@ _ALIASES = {"axis": "dim", "axes": "dim", "keepdims": "keepdim", "input": "self"
 @functools.lru_cache(maxsize=4096)
 def _overloads(name: str) -> tuple[Any, ...]:
     packet = getattr(torch.ops.aten, name, None)
-    if not isinstance(packet, torch._ops.OpOverloadPacket):
+    if not is_a(packet, torch._ops.OpOverloadPacket):
         return ()
     return tuple(getattr(packet, overload) for overload in packet.overloads() if not overload.endswith("out"))
 
@@ -26,9 +28,9 @@ def overloads_of(function: Any) -> tuple[Any, ...]:
     >>> str(overloads_of(torch.Tensor.transpose)[0])
     'aten.transpose.int'
     """
-    if isinstance(function, torch._ops.OpOverload):
+    if is_a(function, torch._ops.OpOverload):
         return (function,)
-    if isinstance(function, torch._ops.OpOverloadPacket):
+    if is_a(function, torch._ops.OpOverloadPacket):
         return tuple(getattr(function, name) for name in function.overloads())
     return _overloads(getattr(function, "__name__", ""))
 
@@ -45,7 +47,7 @@ def types_taken(overloads: Sequence[Any], position: int | str, method: bool = Fa
     found: set[str] = set()
     for overload in overloads:
         arguments = _arguments(overload, method)
-        if isinstance(position, str):
+        if is_a(position, str):
             names = (position, _ALIASES.get(position, position))
             found |= {_type(one) for one in arguments if one.name in names}
             continue
@@ -60,7 +62,7 @@ def types_taken(overloads: Sequence[Any], position: int | str, method: bool = Fa
 
 def names_at(overloads: Sequence[Any], position: int | str, method: bool = False) -> frozenset[str]:
     """The names that schemas give an argument."""
-    if isinstance(position, str):
+    if is_a(position, str):
         return frozenset({_ALIASES.get(position, position)})
     found: set[str] = set()
     for overload in overloads:

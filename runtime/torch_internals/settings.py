@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
+
 Setting = bool | int | str | tuple[int, ...]
 Settings = tuple[tuple[str, Setting], ...]
 """Names and values."""
@@ -52,7 +54,7 @@ _PAIRS = ("cublas_fp16_reduced_precision", "cublas_bf16_reduced_precision")
 
 
 def _write_pair(write: Callable[..., None], value: Any) -> None:
-    if isinstance(value, tuple):
+    if is_a(value, tuple):
         write(*map(bool, value))
     else:
         write(value)
@@ -139,7 +141,7 @@ def changed_settings(before: list[Any]) -> Settings:
     if now == before:
         return ()
     return tuple(
-        (name, tuple(map(int, value)) if isinstance(value, (list, tuple)) else value)
+        (name, tuple(map(int, value)) if is_a(value, (list, tuple)) else value)
         for name, value, old in zip(_GETTERS, now, before) if value is not None and value != old
     )  # fmt: skip
 
@@ -160,12 +162,12 @@ def is_setting(name: Any, value: Any) -> bool:
     if name not in _FUNCTIONS and name not in _PRECISE:
         return False
     if name == "sdp_order":
-        return isinstance(value, tuple) and len(value) < 16 and all(type(one) is int and 0 <= one < 16 for one in value)
+        return is_a(value, tuple) and len(value) < 16 and all(type(one) is int and 0 <= one < 16 for one in value)
     if name == "cudnn_benchmark_limit":
         return type(value) is int and 0 <= value < 1 << 16
     if name.startswith(_FLOAT32):
-        return isinstance(value, str) and value in _PRECISIONS
-    if name in _PAIRS and isinstance(value, tuple):
+        return is_a(value, str) and value in _PRECISIONS
+    if name in _PAIRS and is_a(value, tuple):
         return len(value) == 2 and all(type(one) is int and 0 <= one < 2 for one in value)
     return type(value) is bool
 
@@ -177,7 +179,7 @@ def under_settings(wanted: Settings) -> Iterator[None]:
     try:
         for name, value in wanted:
             if name in _SETTERS:
-                _SETTERS[name](list(value) if isinstance(value, tuple) else value)
+                _SETTERS[name](list(value) if is_a(value, tuple) else value)
         yield
     finally:
         put_back_settings(before)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fakes import contiguity, fake_only, new_symbol, strides_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
     if func in _OF_ALL and args[0].dtype is torch.bool:  # torch's rule calls Python where there is none for open sizes
         with fake_only(fake_mode):
             return torch.empty((), dtype=torch.bool, device=args[0].device)
-    if func in _ROUNDING and isinstance(args[0], torch.Tensor):
+    if func in _ROUNDING and is_a(args[0], torch.Tensor):
         with fake_only(fake_mode):
             return torch.empty_like(args[0])
     return None
@@ -76,7 +77,7 @@ def _padded(
     What is cut off at all ends is a copy, as the kernel makes it; else the result is new, in the order of ``tensor``.
     """
     rank, known = tensor.dim(), all(type(one) is int for one in (*tensor.shape, *strides_of(tensor)))
-    if known or isinstance(mode, str) and mode != "constant" or tensor.layout is not torch.strided:
+    if known or is_a(mode, str) and mode != "constant" or tensor.layout is not torch.strided:
         return None
     if len(pad) % 2 or len(pad) > 2 * rank or not all(type(number) is int for number in pad):
         return None
@@ -229,10 +230,10 @@ def _keeps(p: Any, train: Any) -> bool:
 def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: Any) -> Any:
     """``arange`` with a float among numbers that are not known: as many as the kernel finds, checked there."""
     numbers = args if len(args) > 1 else (0, *args)
-    if not any(isinstance(one, _SYMBOLS) for one in numbers):
+    if not any(is_a(one, _SYMBOLS) for one in numbers):
         return None
     dtype = kwargs.get("dtype")
-    floats = any(isinstance(one, (float, torch.SymFloat)) for one in numbers)
+    floats = any(is_a(one, (float, torch.SymFloat)) for one in numbers)
     if not floats and (dtype is None or not dtype.is_floating_point):
         return None
     one_by_one = len(numbers) < 3 or (type(numbers[2]) in (int, float) and numbers[2] == 1)
@@ -249,8 +250,8 @@ def _count(start: Any, end: Any, step: Any = 1) -> Any:
     """``end - start`` where that surely is the number of items: whole numbers, none of them a symbol for a float."""
     parts: list[Any] = []
     for one in (start, end):
-        if isinstance(one, torch.SymFloat) or (isinstance(one, float) and not one.is_integer()):
+        if is_a(one, torch.SymFloat) or (is_a(one, float) and not one.is_integer()):
             return None
-        parts.append(int(one) if isinstance(one, float) else one)
+        parts.append(int(one) if is_a(one, float) else one)
     size: Any = parts[1] - parts[0]
     return size if type(size) is int or size.node.shape_env.bound_sympy(size.node.expr).lower >= 0 else None

@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 import torch
 
+from runtime.kinds import is_a
+
 Value = TypeVar("Value")
 
 
@@ -29,7 +31,7 @@ class TensorDict(Generic[Value]):
         entries = self._entries
 
         def forget(key: weakref.ref[torch.Tensor]) -> None:
-            assert isinstance(key, _Key)
+            assert is_a(key, _Key)
             found = entries.get(key.identity)
             if found is not None and found[0] is key:
                 del entries[key.identity]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.torch_internals.fake_calls import fake_call
 from runtime.torch_internals.fakes import empty_fake, make_fake_mode, new_symbol, size_expr
 
@@ -30,9 +31,9 @@ def results_of_types(
     symbols: dict[str, torch.SymInt] = {}
 
     def made(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             return type(value)(map(made, value))
-        if value is None or isinstance(value, (bool, int, float, complex, str, *_CONSTANTS)):
+        if value is None or is_a(value, (bool, int, float, complex, str, *_CONSTANTS)):
             return value
         known = picture(value)
         if known is None:
@@ -53,7 +54,7 @@ def results_of_types(
     with torch.no_grad():
         found = fake_call(mode, func, *given)
     names = {size_expr(symbol): name for name, symbol in symbols.items()}
-    results = list(found) if isinstance(found, (list, tuple)) else [found]
+    results = list(found) if is_a(found, (list, tuple)) else [found]
     return [_described(one, names) for one in results]
 
 
@@ -62,12 +63,12 @@ _CPU = torch.device("cpu")
 
 
 def _described(value: Any, names: dict[Any, str]) -> Any:
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         return None
     sizes: list[int | str] = []
     for size in value.shape:
         expr = size_expr(size)
-        if isinstance(expr, int) or expr.is_Integer:
+        if is_a(expr, int) or expr.is_Integer:
             sizes.append(int(expr))
         else:
             sizes.append(names.setdefault(expr, f"?{len(names)}"))

@@ -17,6 +17,7 @@ from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import check, symbols_of
 from runtime.ir.template import Again, TensorSlot
 from runtime.ir.tree import Record
+from runtime.kinds import is_a
 from runtime.storage.answers import AUTOCAST, question, setting
 from runtime.storage.artefact import Variant
 from runtime.storage.trees import parts
@@ -124,34 +125,34 @@ def _wrong_setting(variant: Variant) -> SignatureError | None:
 def _match(
     saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[TensorSlot, torch.Tensor, str], None]
 ) -> None:
-    if isinstance(saved, TensorSlot):
-        if not isinstance(given, TensorSlot):
+    if is_a(saved, TensorSlot):
+        if not is_a(given, TensorSlot):
             _fail(label, f"is {_shown(given)}", "it was a tensor when it was saved", "D2S305")
         slot(saved, arguments.tensors[given.index], label)
         return
-    if isinstance(given, TensorSlot):
+    if is_a(given, TensorSlot):
         _fail(label, "is a tensor", f"it was {_shown(saved)} when it was saved", "D2S305")
     inside = parts(saved)
-    if isinstance(saved, Again) or isinstance(given, Again):
-        if not (isinstance(saved, Again) and isinstance(given, Again) and saved.number == given.number):
-            what = "stands among the arguments twice" if isinstance(given, Again) else "stands there once"
+    if is_a(saved, Again) or is_a(given, Again):
+        if not (is_a(saved, Again) and is_a(given, Again) and saved.number == given.number):
+            what = "stands among the arguments twice" if is_a(given, Again) else "stands there once"
             _fail(label, what, "it was otherwise when it was saved", "D2S305")
     elif inside is not None:
-        if not isinstance(given, live.Container) or not _same_kind(saved, given):
+        if not is_a(given, live.Container) or not _same_kind(saved, given):
             _fail(label, f"is {_shown(given)}", f"it was {_shown(saved)} when it was saved", "D2S305")
         keys = list(range(len(given.items))) if given.keys is None else list(given.keys)
         wanted = [key for key, _ in inside]
         if keys != wanted:
             _fail(label, f"has {_keys(keys)}", f"it had {_keys(wanted)} when it was saved", "D2S305")
         for (key, item), value in zip(inside, given.items):
-            spelled = f"{label}.{key}" if isinstance(saved, Record) and saved.kind != "mapping" else f"{label}[{key!r}]"
+            spelled = f"{label}.{key}" if is_a(saved, Record) and saved.kind != "mapping" else f"{label}[{key!r}]"
             _match(item, value, spelled, arguments, slot)
     elif not same_plain(saved, given):
         _fail(label, f"is {_shown(given)}", f"it was {_shown(saved)} when it was saved, as a constant", "D2S306")
 
 
 def _same_kind(saved: Any, given: live.Container) -> bool:
-    if not isinstance(saved, Record):
+    if not is_a(saved, Record):
         return type(saved) is given.kind
     if saved.kind == "namedtuple":
         return issubclass(given.kind, tuple) and given.keys is not None
@@ -166,7 +167,7 @@ def _check_inputs(program: Program, inputs: Sequence[torch.Tensor]) -> dict[str,
     sizes: dict[str, tuple[int, str]] = {}
     for item, tensor in zip(program.inputs, inputs):
         type_ = item.var.type
-        if not isinstance(type_, TensorType):
+        if not is_a(type_, TensorType):
             continue
         if type_.dtype is not None and tensor.dtype != type_.dtype:
             _fail(item.name, f"has dtype {tensor.dtype}", f"it was saved for {type_.dtype}", "D2S303")
@@ -176,7 +177,7 @@ def _check_inputs(program: Program, inputs: Sequence[torch.Tensor]) -> dict[str,
             count = f"{tensor.dim()} dimension{'s' * (tensor.dim() != 1)}"
             _fail(item.name, f"has {count}", f"it was saved for {len(type_.shape)}", "D2S302")
         for dim, (size, wanted) in enumerate(zip(tensor.shape, type_.shape)):
-            if isinstance(wanted, str):
+            if is_a(wanted, str):
                 first, where = sizes.setdefault(wanted, (size, f"{item.name}.shape[{dim}]"))
                 if first != size:
                     _fail(item.name, f"has size {size} in dimension {dim}", f"{where} is {first}", "D2S304")
@@ -221,9 +222,9 @@ def spell_assumption(expr: str, sources: dict[str, str]) -> str:
 
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
-            if isinstance(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod") and len(node.args) == 2:
+            if is_a(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod") and len(node.args) == 2:
                 return ast.BinOp(node.args[0], ast.Mod(), node.args[1])
-            if isinstance(node.func, ast.Name) and node.func.id in relations and len(node.args) == 2:
+            if is_a(node.func, ast.Name) and node.func.id in relations and len(node.args) == 2:
                 return ast.Compare(node.args[0], [relations[node.func.id]], [node.args[1]])
             return node
 
@@ -237,10 +238,10 @@ def check_parameters(program: Program, tensors: Sequence[Any]) -> None:
     """Errors raised: SignatureError for a parameter of another dtype or shape than it had when it was saved."""
     for param, tensor in zip(program.params, tensors):
         type_ = param.var.type
-        if not isinstance(tensor, torch.Tensor):
+        if not is_a(tensor, torch.Tensor):
             hint = "Put a tensor of the saved shape and dtype there."
             raise SignatureError(f"'{param.name}' is {_shown(tensor)} now, not a tensor", hint=hint, code="D2S309")
-        if not isinstance(type_, TensorType) or (tensor.dtype == type_.dtype and tensor.shape == type_.shape):
+        if not is_a(type_, TensorType) or (tensor.dtype == type_.dtype and tensor.shape == type_.shape):
             continue
         if type_.dtype is not None and tensor.dtype != type_.dtype:
             raise SignatureError(
@@ -262,7 +263,7 @@ def check_conversion(
     Errors raised: SignatureError (D2S309) for a dtype that the Program would refuse when it is called.
     """
     for param, tensor in zip(program.params, tensors):
-        wanted = param.var.type.dtype if isinstance(param.var.type, TensorType) else None
+        wanted = param.var.type.dtype if is_a(param.var.type, TensorType) else None
         if tensor is None or wanted is None:
             continue
         new = fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device)).dtype
@@ -308,11 +309,11 @@ def _keys(keys: list[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, TensorSlot):
+    if is_a(value, TensorSlot):
         return "a tensor"
-    if isinstance(value, live.Container):
+    if is_a(value, live.Container):
         return f"of type {value.kind.__name__}"
-    if isinstance(value, Record):
+    if is_a(value, Record):
         return f"a {value.type_name.rpartition('.')[2]}"
     if type(value) in (list, tuple, dict):
         return f"a {type(value).__name__}"

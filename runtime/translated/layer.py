@@ -19,6 +19,7 @@ from runtime.autodiff import gradient_path
 from runtime.calling.report import Compiled, compiled
 from runtime.errors import SignatureError, TraceError
 from runtime.executor.limits import Limits
+from runtime.kinds import is_a
 from runtime.storage.artefact import (
     WITHOUT_GRADIENTS,
     Artefact,
@@ -217,7 +218,7 @@ class TranslatedLayer(torch.nn.Module):
         return found
 
     def _tensor(self, source: State | Constant, modules: dict[str, torch.nn.Module]) -> Any:
-        if isinstance(source, Constant):
+        if is_a(source, Constant):
             return getattr(self._constants, f"c{source.index}")
         path, _, name = source.name.rpartition(".")
         self._places.check_part(path, modules.get(path))
@@ -225,12 +226,12 @@ class TranslatedLayer(torch.nn.Module):
         return tensor_at(modules[path], name)
 
     def _effect(self, target: Target, tree: Any, arguments: Arguments, modules: dict[str, torch.nn.Module]) -> Effect:
-        if isinstance(target, State):
+        if is_a(target, State):
             path, _, name = target.name.rpartition(".")
             return Effect(Place("attribute", modules[path], name), tree)
-        if isinstance(target, Constant):
+        if is_a(target, Constant):
             return Effect(Place("attribute", self._constants, f"c{target.index}"), tree)
-        if isinstance(target, Attribute):
+        if is_a(target, Attribute):
             return Effect(Place("attribute", modules[target.path], target.name), tree)
         return Effect(_passed(target, arguments), tree)
 
@@ -250,10 +251,10 @@ class TranslatedLayer(torch.nn.Module):
             for variant in method.all():
                 tensors = []
                 for source in variant.params:
-                    path, _, name = source.name.rpartition(".") if isinstance(source, State) else ("", "", "")
+                    path, _, name = source.name.rpartition(".") if is_a(source, State) else ("", "", "")
                     module = modules.get(path)
                     slots = {} if module is None else {**module._parameters, **module._buffers}
-                    tensors.append(slots.get(name) if isinstance(source, State) else None)
+                    tensors.append(slots.get(name) if is_a(source, State) else None)
                 check_conversion(variant.program, tensors, fn)
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> TranslatedLayer:

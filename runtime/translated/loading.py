@@ -13,6 +13,7 @@ from runtime.autodiff import choose_autograd
 from runtime.calling.backends import choose_backend
 from runtime.calling.executors import executor
 from runtime.executor.limits import Limits
+from runtime.kinds import is_a
 from runtime.storage.files import read_artefact, read_state, write_artefact
 from runtime.storage.metadata import checked_metadata
 from runtime.translated.layer import TranslatedLayer
@@ -42,10 +43,10 @@ def load(
     for more than ``limits`` allow (also from calls of the layer); ValueError for another ``autograd`` or ``backend``,
     or for ``limits`` with a backend that does not keep to them.
     """
-    if isinstance(allow, str):
+    if is_a(allow, str):
         raise TypeError(f"allow takes a list of names, not the string {allow!r}")
     autograd = choose_autograd(autograd)
-    if limits is not None and not isinstance(limits, Limits):
+    if limits is not None and not is_a(limits, Limits):
         raise TypeError(f"limits takes Limits(...), not {limits!r}")
     chosen = choose_backend(backend if limits is None or backend is not None else "interpreter")
     if limits is not None and executor(chosen).limited is None:
@@ -80,7 +81,7 @@ def save(
 
     Errors raised: StorageError if it cannot be written; TypeError for anything but a loaded layer.
     """
-    if not isinstance(layer, TranslatedLayer):
+    if not is_a(layer, TranslatedLayer):
         kind = type(layer).__name__
         raise TypeError(f"runtime.save() saves a loaded layer, not {kind}; dy2static.save() traces and saves")
     artefact = layer.artefact()

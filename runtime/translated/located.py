@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import trimmed
+from runtime.kinds import is_a
 from runtime.tracer.ambient import source_places
 
 P = ParamSpec("P")
@@ -26,7 +27,7 @@ def located(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            failure = error.locate(source_places.location_provider()) if isinstance(error, Dy2StaticError) else error
+            failure = error.locate(source_places.location_provider()) if is_a(error, Dy2StaticError) else error
         try:
             raise tidy(failure)
         finally:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.errors import SignatureError
+from runtime.kinds import is_a
 from runtime.storage.artefact import Artefact
 from runtime.translated.located import located
 
@@ -92,7 +93,7 @@ class Places:
                 code="D2S309",
             )
         if path in self._parts and not _is_at(module, path):
-            shown = f"the part '{module.place}'" if isinstance(module, Part) else f"a {type(module).__name__}"
+            shown = f"the part '{module.place}'" if is_a(module, Part) else f"a {type(module).__name__}"
             refuse(path, f"was replaced by {shown}",
                    "Replace it in the original and save that; other values can be given by load_state_dict().")
 
@@ -149,12 +150,12 @@ def _slots(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _is_at(module: torch.nn.Module | None, path: str) -> bool:
-    return isinstance(module, Part) and module.place == path
+    return is_a(module, Part) and module.place == path
 
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether no Program that runs without gradients can tell two tensors apart: they are the same memory."""
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.is_meta:
+    if not is_a(one, torch.Tensor) or not is_a(other, torch.Tensor) or one.is_meta:
         return False
     if torch.is_grad_enabled() and (one.requires_grad or other.requires_grad):
         return False

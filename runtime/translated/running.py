@@ -13,6 +13,7 @@ import torch
 from runtime.calling import Callee, Options, prepare
 from runtime.executor.limits import Limits
 from runtime.ir import Block, Operand, Operator
+from runtime.kinds import is_a
 from runtime.storage.artefact import Variant
 from runtime.storage.trees import at_path, records
 from runtime.storage.types import OBJECTS, exception_class, record_class
@@ -75,7 +76,7 @@ def on_device(block: Block, old: torch.device, new: torch.device) -> Block:
     """The Block with one device in place of another among its constants; Variables are shared."""
 
     def moved(value: Operand) -> Operand:
-        if isinstance(value, torch.device):
+        if is_a(value, torch.device):
             return new if value == old or (value.type == old.type and None in (value.index, old.index)) else value
         if type(value) is list:
             return [moved(item) for item in value]
@@ -91,7 +92,7 @@ def on_device(block: Block, old: torch.device, new: torch.device) -> Block:
 
 def device_of(tensors: Sequence[Any]) -> str:
     """The device where all tensors are, "" if they are on several or there are none."""
-    devices = {str(tensor.device) for tensor in tensors if isinstance(tensor, torch.Tensor)}
+    devices = {str(tensor.device) for tensor in tensors if is_a(tensor, torch.Tensor)}
     return devices.pop() if len(devices) == 1 else ""
 
 

@@ -32,6 +32,7 @@ from dy2static.operators.values.f_string import (
     is_staged_container,
     text_of_exception,
 )
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.recording import reads
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
@@ -42,18 +43,18 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if not args:
             return function(**kwargs)
         value, *rest = args
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
-        if isinstance(value, torch.Tensor) and not rest:
+        if is_a(value, torch.Tensor) and not rest:
             value = reads.number(session, value)
         if name == "complex" and type(value) is NumpyScalar:
             value = numpy_arrays.number(session, value)
-        if isinstance(value, NumpyArray) and not rest:
+        if is_a(value, NumpyArray) and not rest:
             return numpy_arrays.as_number(session, value, name)
-        if name == "complex" and (isinstance(value, Staged) or any(isinstance(one, Staged) for one in rest)):
+        if name == "complex" and (is_a(value, Staged) or any(is_a(one, Staged) for one in rest)):
             raise session.error("a complex number is made of numbers that are only known while the Program runs",
                                 hint="Use torch.complex on tensors.", code="D2S263")
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             return session.scalar(name, value, *rest, *kwargs.values())
         method = python_method(value, f"__{name}__")
         if method is not None:
@@ -72,11 +73,11 @@ _INSTEAD = {"int": ("__index__",), "float": ("__index__",), "complex": ("__float
 
 
 def _index(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 1 and isinstance(args[0], Choice):
+    if len(args) == 1 and is_a(args[0], Choice):
         return distribute(session, args[0], lambda option: _index(session, (option,), kwargs))
-    if len(args) == 1 and isinstance(args[0], torch.Tensor):
+    if len(args) == 1 and is_a(args[0], torch.Tensor):
         return reads.index(session, args[0])
-    if len(args) == 1 and isinstance(args[0], Staged):
+    if len(args) == 1 and is_a(args[0], Staged):
         if args[0].kind not in ("int", "bool"):
             raise TypeError(f"'{args[0].kind}' object cannot be interpreted as an integer")
         return args[0] if args[0].kind == "int" else session.scalar("int", args[0])
@@ -92,22 +93,22 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > 1 and held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: convert(session, *given))
-        if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice, NumpyScalar)):
-            if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
+        if len(args) == 1 and not kwargs and is_a(args[0], (Staged, torch.Tensor, Choice, NumpyScalar)):
+            if is_a(args[0], Staged) and args[0].kind == "str" and letter == "s":
                 return args[0]
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_staged_container(args[0]):
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_exception_of_traced(args[0], letter):
             return text_of_exception(session, args[0], letter)
-        if args and kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
+        if args and kwargs and is_a(args[0], (Staged, torch.Tensor, Choice)):
             return theirs(function, "", *args[1:], **kwargs)  # which no text is made of: Python says so
-        if args and isinstance(args[0], torch.nn.Module):  # its text has its settings, and those of what is inside
+        if args and is_a(args[0], torch.nn.Module):  # its text has its settings, and those of what is inside
             note_modules(session, args[0])
         method = _method_for(args[0], letter) if len(args) == 1 else None
         if method is not None:
             shown = call(method, args[0])
-            return call(_ESCAPED, shown) if letter == "a" and isinstance(shown, (str, Staged, Choice)) else shown
+            return call(_ESCAPED, shown) if letter == "a" and is_a(shown, (str, Staged, Choice)) else shown
         return function(*args, **kwargs)
 
     return convert
@@ -124,7 +125,7 @@ def _method_for(value: Any, letter: str) -> Any:
 
 
 def _format(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 2 and not isinstance(args[1], (str, Staged, Choice)):
+    if len(args) == 2 and not is_a(args[1], (str, Staged, Choice)):
         format("", args[1])  # raises
     return format_value(args[0], "", *args[1:])
 
@@ -136,11 +137,11 @@ def _number_text(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) != 1 or kwargs:
             return function(*args, **kwargs)
         (value,) = args
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             return distribute(session, value, lambda option: text(session, (option,), {}))
-        if name != "ord" and not isinstance(value, (int, Staged)):
+        if name != "ord" and not is_a(value, (int, Staged)):
             value = call(operator.index, value)
-        return session.scalar(name, value) if isinstance(value, Staged) else function(value)
+        return session.scalar(name, value) if is_a(value, Staged) else function(value)
 
     return text
 
@@ -149,22 +150,22 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if len(args) != 1 or kwargs:
         return len(*args, **kwargs)
     (value,) = args
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: _len(session, (option,), {}))
-    if isinstance(value, NumpyArray):
+    if is_a(value, NumpyArray):
         return numpy_arrays.length(session, value)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         if value.kind != "str":
             raise TypeError(f"object of type '{value.kind}' has no len()")
         return session.scalar("str.len", value)
-    method = None if isinstance(value, StagedSequence) else python_method(value, "__len__")
+    method = None if is_a(value, StagedSequence) else python_method(value, "__len__")
     if method is not None:
         result = call(method, value)
         if type(result) is int and result < 0:
             raise ValueError("__len__() should return >= 0")
         return result
     sequence = stored_sequence(session, value)
-    if isinstance(sequence, StagedIterator):
+    if is_a(sequence, StagedIterator):
         raise TypeError(f"object of type '{sequence.python_name}' has no len()")
     if sequence is not None:
         return sequence.length(session)

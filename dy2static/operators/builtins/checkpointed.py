@@ -30,6 +30,7 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Location, Operator, Variable
 from runtime.ir.operator import leaves
 from runtime.ir.walk import copy_block
+from runtime.kinds import is_a
 from runtime.tracer.control.branches import Path, trace_path
 from runtime.tracer.control.changes import Older, written_at
 from runtime.tracer.control.slots import held
@@ -134,11 +135,11 @@ def _inside(session: Session) -> Iterator[None]:
 
 
 def _needs_gradient(session: Session, value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return session.info(value).requires_grad
-    if isinstance(value, dict):
+    if is_a(value, dict):
         value = value.values()
-    elif not isinstance(value, (list, tuple)):
+    elif not is_a(value, (list, tuple)):
         return structure.has_traced(value)
     return any(_needs_gradient(session, item) for item in value)
 
@@ -182,17 +183,17 @@ def _is_same(session: Session, path: Path, now: Any, again: Any) -> bool:
     """Whether a second call leaves what the first one left, computed of the same."""
     if structure.same_known(now, again):
         return True
-    if isinstance(now, (torch.Tensor, Staged)) and isinstance(again, (torch.Tensor, Staged)):
+    if is_a(now, (torch.Tensor, Staged)) and is_a(again, (torch.Tensor, Staged)):
         before = session.operand(now)
         with path.inside(session):
             after = session.operand(again)
-        return not (isinstance(after, Variable) and isinstance(before, Variable)) or not _depends(
+        return not (is_a(after, Variable) and is_a(before, Variable)) or not _depends(
             path.scope.block, after, before)
     if type(now) is not type(again):
         return False
-    if isinstance(now, (list, tuple)):
+    if is_a(now, (list, tuple)):
         return len(now) == len(again) and all(_is_same(session, path, a, b) for a, b in zip(now, again))
-    if isinstance(now, dict):
+    if is_a(now, dict):
         return list(now) == list(again) and all(_is_same(session, path, now[key], again[key]) for key in now)
     return False
 

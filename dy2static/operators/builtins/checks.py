@@ -21,6 +21,7 @@ from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.torch_internals import TORCH_CHECKS
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -33,18 +34,18 @@ _UNSAID = (
 
 def _require(session: Session, flag: Any, fail: Callable[[], None]) -> None:
     """Run ``fail``, which raises, where the flag is false."""
-    if isinstance(flag, Staged):
+    if is_a(flag, Staged):
         tracer_cond.cond(session, flag, lambda: None, fail, NO_NAMES)
     elif not flag:
         fail()
 
 
 def _check_with(session: Session, error_type: Any, cond: Any, message: Any = None) -> None:
-    if isinstance(cond, Choice):
+    if is_a(cond, Choice):
         distribute(session, cond, lambda option: _check_with(session, error_type, option, message))
         return
-    if not (isinstance(cond, Staged) and cond.kind == "bool"):
-        if isinstance(cond, Staged):
+    if not (is_a(cond, Staged) and cond.kind == "bool"):
+        if is_a(cond, Staged):
             raise TypeError(f"cond must be a bool, but got {eager_type(cond)}")
         if cond is not False:
             theirs(TORCH_CHECKS["with"], error_type, cond, message)  # nothing, or what eager raises
@@ -58,7 +59,7 @@ def _check_with(session: Session, error_type: Any, cond: Any, message: Any = Non
         raise error_type(call(str, call(message)))
 
     _require(session, cond, fail)
-    if isinstance(cond, Staged) and session.scope.parent is None:
+    if is_a(cond, Staged) and session.scope.parent is None:
         with contextlib.suppress(RuntimeError):
             torch_internals.expect(to_torch(session, cond))
 
@@ -87,7 +88,7 @@ def _check_is_size(session: Session, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _check_all_with(session: Session, error_type: Any, cond: Any, message: Any = None) -> None:
-    if not isinstance(cond, torch.Tensor):
+    if not is_a(cond, torch.Tensor):
         raise TypeError(f"cond must be a tensor, but got {eager_type(cond)}")
     if cond.dtype != torch.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
@@ -126,7 +127,7 @@ def _assert_metadata(session: Session, args: tuple[Any, ...], kwargs: dict[str, 
     """Sizes, strides and dtype are known while tracing: a tensor that looks the same is asked, for eager's message."""
     metadata = TORCH_CHECKS["assert_tensor_metadata"]
     tensor = args[0] if args else None
-    if not isinstance(tensor, torch.Tensor) or any(type(n) is not int for n in (*tensor.shape, *tensor.stride())):
+    if not is_a(tensor, torch.Tensor) or any(type(n) is not int for n in (*tensor.shape, *tensor.stride())):
         metadata(*args, **kwargs)
         return
     with torch_internals.no_modes():
@@ -136,7 +137,7 @@ def _assert_metadata(session: Session, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _ite(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     def apply(b: Any, t: Any, f: Any) -> Any:
-        if not isinstance(b, Staged) or b.kind != "bool":
+        if not is_a(b, Staged) or b.kind != "bool":
             return torch.sym_ite(b, t, f)
         if eager_type(t) is not eager_type(f):
             raise AssertionError(f"type mismatch: {eager_type(t)} vs {eager_type(f)}")

@@ -17,6 +17,7 @@ from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.sequence_operators import decides
+from runtime.kinds import is_a
 
 _SORT: Any = sequences_in_python.sort
 NOT_DONE = object()
@@ -36,10 +37,10 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
     if not growing.is_growing(owner) and not any(map(decides, (*owner, *args))) and not (
             session.containers.has_unset and any(map(namespaces.has_unset, (*owner, *args)))):
         return NOT_DONE
-    if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
+    if growing.is_growing(owner) and is_a(args[0], torch.Tensor) and args[0].dim() > 0:
         return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which
     sure = found is not None and found[0] is owner and growing.same_index(found[1], args[0])
-    kind = next(one for one in (list, tuple, deque) if isinstance(owner, one))
+    kind = next(one for one in (list, tuple, deque) if is_a(owner, one))
     if name == "index":
         args = args[0], kind, *_bounds(session, owner, args[1:])
     elif name == "remove":

@@ -18,6 +18,7 @@ from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
@@ -43,10 +44,10 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
         if held_choice(data) is not None:
             return spread(session, data, lambda given: make(session, (given,), options))
         data = numpy_arrays.as_data(session, function, data)
-        if isinstance(data, StagedRange):
+        if is_a(data, StagedRange):
             return _of_range(session, data, options)
         data = _without_ranges(data)
-        if not _holds_values(data) or isinstance(data, torch.Tensor):
+        if not _holds_values(data) or is_a(data, torch.Tensor):
             return function(*args, **kwargs)
         if options.get("requires_grad"):
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
@@ -61,9 +62,9 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
             result = if_expr(array.length(session, inner) == 0,
                              lambda: _build(session, data, torch.get_default_dtype(), device).detach(),
                              lambda: _build(session, data, dtype, device).detach())  # fmt: skip
-        if isinstance(result, Choice):  # without items another dtype
+        if is_a(result, Choice):  # without items another dtype
             return result
-        return result.detach() if isinstance(data, (list, tuple)) and (_holds_tensors(data) or _has_grown(data)) \
+        return result.detach() if is_a(data, (list, tuple)) and (_holds_tensors(data) or _has_grown(data)) \
             else result
 
     return make
@@ -99,11 +100,11 @@ def _of_range(session: Session, data: StagedRange, options: dict[str, Any]) -> A
 
 def _without_ranges(data: Any) -> Any:
     """Lists of which some hold ranges, with lists in their place where only the run knows something in them."""
-    inside = list(walk([data], _items, _DEEPEST)) if isinstance(data, (list, tuple)) else []
-    if not any(isinstance(one, StagedRange) for one in inside) and not (
-            any(isinstance(one, range) for one in inside) and _holds_values(data)):
+    inside = list(walk([data], _items, _DEEPEST)) if is_a(data, (list, tuple)) else []
+    if not any(is_a(one, StagedRange) for one in inside) and not (
+            any(is_a(one, range) for one in inside) and _holds_values(data)):
         return data
-    return [call(list, one) if isinstance(one, (range, StagedRange)) else _without_ranges(one) for one in data]
+    return [call(list, one) if is_a(one, (range, StagedRange)) else _without_ranges(one) for one in data]
 
 
 def _holds_values(data: Any) -> bool:
@@ -112,24 +113,24 @@ def _holds_values(data: Any) -> bool:
 
 def _has_grown(data: Any) -> bool:
     """Whether a list is inside, or is it, whose length is only known while the Program runs."""
-    return any(isinstance(one, (list, tuple)) and growing.is_growing(one) for one in walk([data], _items, _DEEPEST))
+    return any(is_a(one, (list, tuple)) and growing.is_growing(one) for one in walk([data], _items, _DEEPEST))
 
 
 def _inner_grown(data: Any) -> Any:
     """The first list inside, on any level, whose length is only known while the Program runs; the lists of a level are
     as long as each other."""
-    if growing.is_growing(data) or not isinstance(data, (list, tuple)):
+    if growing.is_growing(data) or not is_a(data, (list, tuple)):
         return None
     return next((one for one in walk([data], _items, _DEEPEST) if growing.is_growing(one)), None)
 
 
 def _holds_tensors(data: Any) -> bool:
-    return any(isinstance(one, torch.Tensor) for one in walk([data], _items, _DEEPEST))
+    return any(is_a(one, torch.Tensor) for one in walk([data], _items, _DEEPEST))
 
 
 def _items(data: Any) -> Any:
     """What a list or tuple holds; of one that has grown only the run knows."""
-    return data if isinstance(data, (list, tuple)) and not growing.is_growing(data) else ()
+    return data if is_a(data, (list, tuple)) and not growing.is_growing(data) else ()
 
 
 _DEEPEST = 128
@@ -138,12 +139,12 @@ _DEEPEST = 128
 
 def _common_dtype(session: Session, data: Any) -> torch.dtype:
     """The dtype that ``torch.tensor`` infers."""
-    if isinstance(data, torch.Tensor):
+    if is_a(data, torch.Tensor):
         return session.fake(data).dtype
     if growing.is_growing(data):
         return grown_tensor.common_dtype(session, data)
-    if isinstance(data, (list, tuple)):
-        if any(isinstance(item, (str, StagedStr)) for item in data):
+    if is_a(data, (list, tuple)):
+        if any(is_a(item, (str, StagedStr)) for item in data):
             raise ValueError("too many dimensions 'str'")
         found = [_common_dtype(session, item) for item in data]
         if not found:
@@ -152,10 +153,10 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
         for other in found[1:]:
             result = torch.promote_types(result, other)
         return result
-    if isinstance(data, numpy.generic) and hasattr(torch, data.dtype.name):
+    if is_a(data, numpy.generic) and hasattr(torch, data.dtype.name):
         named: torch.dtype = getattr(torch, data.dtype.name)
         return named
-    kind = data.kind if isinstance(data, Staged) else type(data).__name__
+    kind = data.kind if is_a(data, Staged) else type(data).__name__
     table = {"bool": torch.bool, "int": torch.int64, "float": torch.get_default_dtype()}
     if kind == "complex":
         return torch.complex128 if torch.get_default_dtype() is torch.float64 else torch.complex64
@@ -170,11 +171,11 @@ def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: 
     if growing.is_growing(data):
         empty = torch.empty(0, dtype=dtype if given else torch.get_default_dtype(), device=device)
         return grown_tensor.stacked(session, data, lambda item: _build(session, item, dtype, device), empty)
-    if isinstance(data, (list, tuple)):
+    if is_a(data, (list, tuple)):
         if not data:
             return torch.empty(0, dtype=dtype, device=device)
         return torch.stack([_build(session, item, dtype, device) for item in data])
-    if isinstance(data, torch.Tensor):
+    if is_a(data, torch.Tensor):
         fake = session.fake(data)
         if not dtype.is_floating_point and not dtype.is_complex and (fake.is_floating_point() or fake.is_complex()):
             raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -183,7 +184,7 @@ def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: 
                 raise ValueError("only one element tensors can be converted to Python scalars")
             data = data.reshape(())
         return data.to(dtype=dtype, device=device) if device is not None else data.to(dtype)
-    if isinstance(data, Staged):
+    if is_a(data, Staged):
         wanted = kind_of_dtype(dtype)
         if wanted != data.kind and wanted in ("int", "float", "bool"):
             data = session.scalar(wanted, data)

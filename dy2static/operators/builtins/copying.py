@@ -10,15 +10,16 @@ from dy2static.operators.provenance import tensor_copies
 from dy2static.operators.provenance.provenance import memo, note_attribute_read
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.values import tables
 
 
 def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     (value,) = (*args, *kwargs.values())
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: _copy(session, (option,), {}))
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value
     if torch_internals.is_fake(value):
         return tensor_copies.shallow(session, value)
@@ -34,9 +35,9 @@ def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = dict(zip(("x", "memo"), args)) | kwargs
     value = tables.unbound(session, given["x"])
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: _deepcopy(session, (option,), {}))
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value
     copies: Any = given.get("memo")
     own = user_methods.called(session, value, "__deepcopy__", {}) if copies is None else user_methods.NOT_USERS
@@ -61,7 +62,7 @@ def deepcopied(session: Session, value: Any) -> Any:
 
 def _note(session: Session, original: Any, made: Any) -> None:
     """``made`` is of this trace; it holds what ``original`` held."""
-    if made is original or isinstance(original, type):
+    if made is original or is_a(original, type):
         return
     memo(session).created[id(made)] = made
     session.journal.note_copied(original, made)

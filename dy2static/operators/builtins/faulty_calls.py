@@ -19,6 +19,7 @@ from dy2static.operators.builtins import faulty_calls_in_python as asking
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Session, Staged, active
 from dy2static.operators.values.f_string import format_value
+from runtime.kinds import is_a
 from runtime.tracer.recording import reads
 
 _NUMBERS = ("int", "float", "bool")
@@ -27,7 +28,7 @@ _NUMBERS = ("int", "float", "bool")
 def number_for(value: Any, function: Any) -> Any:
     """What such a function takes a tensor for: its number. Anything else as it is."""
     session = active()
-    if session is not None and isinstance(value, torch.Tensor) and session.knows(value) and _rule(function) is not None:
+    if session is not None and is_a(value, torch.Tensor) and session.knows(value) and _rule(function) is not None:
         return reads.number(session, value)
     return value
 
@@ -50,7 +51,7 @@ def error(value: Any, function: Any, kind: str) -> Exception:
     """What Python says of such a value."""
     if kind == "overflow":
         return OverflowError(_words(function, math.inf if function is int else 1e9))
-    if isinstance(value, Staged) and value.kind == "str":
+    if is_a(value, Staged) and value.kind == "str":
         words = _words(function, "")  # with the text at its end
         return ValueError(words.removesuffix("''") + format_value(value, "r"))
     return ValueError(_words(function, math.nan if function is int else -1))
@@ -71,7 +72,7 @@ def _rule(function: Any) -> str | None:
 
 def _question(value: Any, function: Any, kind: str) -> Callable[[Any], Any] | None:
     """What is asked of a number or text that only the run knows."""
-    if not isinstance(value, Staged):
+    if not is_a(value, Staged):
         return None
     rules = _OVERFLOWS if kind == "overflow" else _RULES
     questions = next((questions for one, _, questions in rules if one is function), {})

@@ -23,6 +23,7 @@ from dy2static.operators.calls import boundary, functions, growing
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Session, Staged
 from dy2static.operators.values.sequence_operators import decides
+from runtime.kinds import is_a
 
 _lock = threading.Lock()
 
@@ -51,7 +52,7 @@ def _handler(original: types.BuiltinFunctionType) -> tuple[Any, Any]:
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not args or not _compares(*args, *kwargs.values()):
             return NotImplemented
-        if original.__module__ == "_heapq" and not isinstance(args[0], list):
+        if original.__module__ == "_heapq" and not is_a(args[0], list):
             return original(*args, **kwargs)  # raises
         module = _in_python(original.__module__.removeprefix("_"))
         return functions.call_function(session, getattr(module, original.__name__), args, kwargs)
@@ -63,7 +64,7 @@ def _compares(items: Any, *given: Any) -> bool:
     """Whether only the run can compare some of the items, or the others given."""
     if growing.is_growing(items):
         return True
-    return any(map(decides, (*(items if isinstance(items, (list, tuple, deque)) else ()), *given)))
+    return any(map(decides, (*(items if is_a(items, (list, tuple, deque)) else ()), *given)))
 
 
 def _several(original: Any, reverse: bool) -> tuple[Any, Any]:
@@ -72,7 +73,7 @@ def _several(original: Any, reverse: bool) -> tuple[Any, Any]:
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = inspect.signature(original).bind(*args, **kwargs).arguments
         n, items = given["n"], given["iterable"]
-        if isinstance(n, Staged) or not _compares(items):
+        if is_a(n, Staged) or not _compares(items):
             return NotImplemented
         ordered = traced(session, sorted, (items,), {"key": given.get("key"), "reverse": reverse})
         return traced(session, operator.getitem, (ordered, slice(max(n, 0))), {})

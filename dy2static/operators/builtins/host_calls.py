@@ -28,6 +28,7 @@ from dy2static.operators.provenance.observed import done
 from dy2static.operators.provenance.provenance import adopt, memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, held_choice
 from runtime.ir import ScalarType, Variable
+from runtime.kinds import is_a
 from runtime.ops import host, host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
@@ -82,7 +83,7 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         _emit(session, name, generator, args, kwargs, kinds=[])
         return None
     kind = _kind(session, name, generator, args, kwargs)
-    if isinstance(kind, _Drawn):
+    if is_a(kind, _Drawn):
         return _array(session, name, generator, args, kwargs, kind)
     if kind is None:
         return NotImplemented
@@ -119,8 +120,8 @@ def _new(session: Session, family: str, args: tuple[Any, ...], kwargs: dict[str,
     """
     if not all(map(_is_plain_or_size, (*args, *kwargs.values()))):
         return NotImplemented
-    sampled = [_SAMPLES[one.kind] if isinstance(one, Staged) else one for one in args]
-    named = {key: _SAMPLES[one.kind] if isinstance(one, Staged) else one for key, one in kwargs.items()}
+    sampled = [_SAMPLES[one.kind] if is_a(one, Staged) else one for one in args]
+    named = {key: _SAMPLES[one.kind] if is_a(one, Staged) else one for key, one in kwargs.items()}
     made = theirs(host.new_generator(family), *sampled, **named)
     made_generators.note(session, family, made)
     _emit(session, f"{family}.new", made, args, kwargs, kinds=[])
@@ -141,7 +142,7 @@ def _found(f: Any) -> tuple[str, Any] | None:
     if type(owner) is random.SystemRandom:
         return f"system.{short}", None
     kinds = (type(owner).__module__, type(f).__module__, unasked(f, "__module__"))
-    if any(isinstance(one, str) and one.startswith("numpy.random") for one in kinds):
+    if any(is_a(one, str) and one.startswith("numpy.random") for one in kinds):
         return _of_numpy(f, owner, short)
     return None
 
@@ -163,7 +164,7 @@ def _of_numpy(f: Any, owner: Any, short: str) -> tuple[str, Any] | None:
 
 def _is_plain(value: Any) -> bool:
     """Whether an Operator can be given a value as it is."""
-    return value is None or isinstance(value, Staged) or type(value) in (int, float, bool, str, complex)
+    return value is None or is_a(value, Staged) or type(value) in (int, float, bool, str, complex)
 
 
 def _is_plain_or_size(value: Any) -> bool:
@@ -172,17 +173,17 @@ def _is_plain_or_size(value: Any) -> bool:
 
 def _named(value: Any) -> Any:
     """A dtype by name, and a torch.Size as a tuple."""
-    if isinstance(value, (torch.Size, StagedSize)):
+    if is_a(value, (torch.Size, StagedSize)):
         return tuple(value)
-    is_class = isinstance(value, type) and issubclass(value, (numpy.generic, int, float))
-    return numpy.dtype(value).name if is_class or isinstance(value, numpy.dtype) else value
+    is_class = is_a(value, type) and issubclass(value, (numpy.generic, int, float))
+    return numpy.dtype(value).name if is_class or is_a(value, numpy.dtype) else value
 
 
 def _per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     names = list(kwargs)
     values = [*args, *kwargs.values()]
     for index, value in enumerate(values):
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
 
             def once(option: Any, index: int = index) -> Any:
                 given = [*values[:index], option, *values[index + 1:]]
@@ -212,7 +213,7 @@ def _operands(session: Session, name: str, generator: Any, args: Any, kwargs: An
         raise session.error(
             f"{name}() in torch.utils.checkpoint.checkpoint: eager's backward calls the function again, and draws "
             "other numbers there", code="D2S214", hint="Draw before, and give the number to the function.")
-    operands = [session.operand(list(one) if isinstance(one, tuple) and name.startswith(("random", "system")) else one)
+    operands = [session.operand(list(one) if is_a(one, tuple) and name.startswith(("random", "system")) else one)
                 for one in args]  # fmt: skip
     keywords = {key: session.operand(one) for key, one in kwargs.items()}
     if id(generator) in session.objects.generators:
@@ -235,15 +236,15 @@ def _kind(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -
     usual = host.KINDS[f"host.{name}"]
     if name.startswith(("time.", "secrets.", "torch.")) and not args and not kwargs:
         return usual
-    staged = any(isinstance(one, Staged) for one in (*args, *kwargs.values()))
-    samples = [_SAMPLES[one.kind] if isinstance(one, Staged) else one for one in args]
-    named = {key: _SAMPLES[one.kind] if isinstance(one, Staged) else one for key, one in kwargs.items()}
+    staged = any(is_a(one, Staged) for one in (*args, *kwargs.values()))
+    samples = [_SAMPLES[one.kind] if is_a(one, Staged) else one for one in args]
+    named = {key: _SAMPLES[one.kind] if is_a(one, Staged) else one for key, one in kwargs.items()}
     twin = _twin(name)
     before = _place(twin)
     try:
         value = twin(*samples, **named)
     except Exception as error:
-        if not staged or isinstance(error, TypeError):
+        if not staged or is_a(error, TypeError):
             _raise_it(session, name, generator, args, kwargs, error, _place(twin) != before)
         return usual
     if host_numpy.kind_of(value) not in (None, "number"):
@@ -362,7 +363,7 @@ def _choices(session: Session, name: str, generator: Any, args: Any, kwargs: Any
     weights = {}
     for key in ("weights", "cum_weights"):
         value = given[key]
-        if value is not None and (not isinstance(value, (list, tuple)) or growing.is_growing(value) or not all(
+        if value is not None and (not is_a(value, (list, tuple)) or growing.is_growing(value) or not all(
                 map(_is_plain, value))):
             return NotImplemented
         weights[key] = list(value) if value is not None else None
@@ -371,11 +372,11 @@ def _choices(session: Session, name: str, generator: Any, args: Any, kwargs: Any
 
 def _several(session: Session, name: str, generator: Any, seq: Any, count: int, args: Any, kwargs: Any) -> Any:
     """A list of ``count`` items of a sequence."""
-    if not isinstance(seq, (list, tuple, range, str)) or growing.is_growing(seq) or count > _LONGEST:
+    if not is_a(seq, (list, tuple, range, str)) or growing.is_growing(seq) or count > _LONGEST:
         return NotImplemented
     items, kind = _numbers(seq)
     given = items if items is not None and kind is not None else len(seq)
-    plain = not any(isinstance(one, Staged) for value in kwargs.values() if isinstance(value, list) for one in value)
+    plain = not any(is_a(one, Staged) for value in kwargs.values() if is_a(value, list) for one in value)
     if plain:  # an error in the numbers is one of every run
         twin = _twin(name)
         before = _place(twin)
@@ -399,7 +400,7 @@ def _wrapped(made: tuple[Variable, ...]) -> list[Any]:
 def _numbers(seq: Any) -> tuple[list[Any] | None, Any]:
     """The items of a list or tuple of numbers, and their kind if it is one; else None. Texts are chosen by index: what
     is done by a known text can be done for each."""
-    if not isinstance(seq, (list, tuple)) or growing.is_growing(seq) or not seq:
+    if not is_a(seq, (list, tuple)) or growing.is_growing(seq) or not seq:
         return None, None
     kinds = {scalars.kind_of(one) for one in seq}
     (kind, *others) = kinds
@@ -408,7 +409,7 @@ def _numbers(seq: Any) -> tuple[list[Any] | None, Any]:
 
 def _length(session: Session, seq: Any) -> Any:
     """How many items there are, as far as that is a number of the trace or of a run."""
-    if isinstance(seq, (list, tuple, range, str, torch.Tensor)) or hasattr(seq, "length"):
+    if is_a(seq, (list, tuple, range, str, torch.Tensor)) or hasattr(seq, "length"):
         return call(len, seq)
     return NotImplemented
 

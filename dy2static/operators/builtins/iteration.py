@@ -45,6 +45,7 @@ from dy2static.operators.shared.staging import (
     python_method,
 )
 from dy2static.operators.values.sequence_operators import decides, require_sortable
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -61,7 +62,7 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if not any_staged(bounds):
         return range(*bounds, **kwargs)
     start, stop, step = (bounds[0], *bounds[1:], 1)[:3] if len(bounds) > 1 else (0, bounds[0], 1)
-    if isinstance(step, Staged):
+    if is_a(step, Staged):
         session.emit("assert", [session.operand(step != 0)], attrs={
             "exception": "ValueError", "message": "range() arg 3 must not be zero"})
     elif step == 0:
@@ -71,9 +72,9 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 def _bound(session: Session, value: Any) -> Any:
     """A bound of a range as an int: ``__index__`` of tensors and bools."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return reads.index(session, value)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         if value.kind not in ("int", "bool"):
             raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
         return session.scalar("int", value) if value.kind == "bool" else value
@@ -83,16 +84,16 @@ def _bound(session: Session, value: Any) -> Any:
 def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     sequence = staged_sequence(session, args[0]) if args else None
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    if not isinstance(start, (int, Staged, Choice)):
+    if not is_a(start, (int, Staged, Choice)):
         start = call(operator.index, start)
     _require_iterables(args[:1])
-    if isinstance(start, Staged) and start.kind not in ("int", "bool"):
+    if is_a(start, Staged) and start.kind not in ("int", "bool"):
         raise TypeError(f"'{start.kind}' object cannot be interpreted as an integer")
     if sequence is not None:
         return StagedEnumerate(sequence, start)
     if args and generator_uses.is_alone(session, args[0]):
         return generator_uses.enumerated(session, args[0], start)
-    if isinstance(start, Staged):
+    if is_a(start, Staged):
         first: Any = start
         return ((first + index, value) for index, value in enumerate(iterate(session, args[0])))
     return enumerate(*_iterables(session, args[:1]), *args[1:], **kwargs)
@@ -109,9 +110,9 @@ def _zip(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> StagedSequence:
     if found is not None:
         return found
-    if isinstance(value, (list, tuple, range, str, torch.Tensor, torch.nn.ModuleList)):
+    if is_a(value, (list, tuple, range, str, torch.Tensor, torch.nn.ModuleList)):
         return Listed(value)
-    if isinstance(value, itertools.count):
+    if is_a(value, itertools.count):
         return Counting(*(*contents.parts(value), 1)[:2])
     raise session.error(
         f"a {type(value).__name__} is zipped with a sequence whose length is only known while the Program runs",
@@ -122,10 +123,10 @@ def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> 
 def _require_iterables(values: Sequence[Any]) -> None:
     """Raise what Python raises for what has no items, where something is made that takes them later."""
     for value in values:
-        without = isinstance(value, torch.Tensor) and value.dim() == 0
+        without = is_a(value, torch.Tensor) and value.dim() == 0
         if without or not (hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")):
             iter(value)
-        elif isinstance(value, Staged) and value.kind != "str":
+        elif is_a(value, Staged) and value.kind != "str":
             iter(value)
 
 
@@ -139,7 +140,7 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
         return StagedMap(_callback(function), inner)
     shared = sum(generator_uses.is_shared(session, one) for one in reversed(iterables))  # asks all of them
-    if shared or not (callable(function) or isinstance(function, Choice)):
+    if shared or not (callable(function) or is_a(function, Choice)):
         return map(_callback(function), *_iterables(session, args[1:]))
     if len(args) == 2:
         return generator_uses.mapped(session, _callback(function), args[1])
@@ -148,7 +149,7 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _callback(function: Any) -> Any:
-    return functools.partial(call, function) if callable(function) or isinstance(function, Choice) else function
+    return functools.partial(call, function) if callable(function) or is_a(function, Choice) else function
 
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -159,9 +160,9 @@ def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if isinstance(args[0], torch.Tensor):  # a copy: later writes do not show in it
+    if is_a(args[0], torch.Tensor):  # a copy: later writes do not show in it
         return args[0].flip(0) if session.fake(args[0]).dim() else args[0]
-    is_pythons = isinstance(args[0], StagedStr) or python_method(args[0], "__reversed__") is None
+    is_pythons = is_a(args[0], StagedStr) or python_method(args[0], "__reversed__") is None
     sequence = stored_sequence(session, args[0]) if is_pythons else None
     if sequence is not None:
         return StagedReversed(session, sequence)
@@ -170,19 +171,19 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return call(method, args[0])
     place = python_method(args[0], "__getitem__")
     own = getattr(type(args[0]), "__reversed__", None)  # a list's reads the items without asking a subclass
-    if place is not None and own is None and not isinstance(args[0], torch.nn.Module):
+    if place is not None and own is None and not is_a(args[0], torch.nn.Module):
         reversed(args[0])  # which says what it does not take
         return iter([call(place, args[0], index) for index in range(call(len, args[0]) - 1, -1, -1)])
     return reversed(args[0])
 
 
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
+    if len(args) != 1 or set(kwargs) - {"key", "reverse"} or is_a(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
     given = spelled(generator_uses.listed(session, args[0]))
-    if isinstance(given, StagedSequence):
+    if is_a(given, StagedSequence):
         given = as_list(session, given)
-    if isinstance(given, Choice) and given is not args[0]:
+    if is_a(given, Choice) and given is not args[0]:
         return call(sorted, given, **kwargs)
     if growing.is_growing(given):
         if kwargs.get("key") is None:
@@ -206,7 +207,7 @@ _FEW = 32
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, iterable, *initial = args
     given = generator_uses.listed(session, iterable)
-    if isinstance(given, Choice) and given is not iterable:
+    if is_a(given, Choice) and given is not iterable:
         return call(functools.reduce, function, given, *initial)
     sequence = staged_sequence(session, given)
     if sequence is not None:
@@ -232,7 +233,7 @@ def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args and not kwargs and generator_uses.is_alone(session, args[0]):
         return generator_uses.first(session, *args)
-    if args and isinstance(args[0], StagedIterator):
+    if args and is_a(args[0], StagedIterator):
         raise session.error(
             f"next() of a {args[0].python_name} whose length is only known while the Program runs", code="D2S261",
             hint="Take the items by index, or in a for loop.")
@@ -265,8 +266,8 @@ def _container(kind: type) -> Any:
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind in (list, tuple) else None
         if sequence is not None:
             items = as_list(session, sequence)
-            return kind(items) if isinstance(items, list) else call(kind, items)
-        if args and kind is deque and isinstance(spelled(args[0]), StagedSequence):
+            return kind(items) if is_a(items, list) else call(kind, items)
+        if args and kind is deque and is_a(spelled(args[0]), StagedSequence):
             args = (as_list(session, spelled(args[0])), *args[1:])
         if args and growing.is_growing(args[0]):
             if kind is deque:
@@ -276,7 +277,7 @@ def _container(kind: type) -> Any:
         given = [*_iterables(session, args[:1]), *args[1:]]
         if any_staged((*args[1:], *kwargs.values())):
             return chosen.foreign(session, kind, tuple(given), kwargs)
-        if kind in (set, frozenset) and len(given) == 1 and not isinstance(given[0], str):
+        if kind in (set, frozenset) and len(given) == 1 and not is_a(given[0], str):
             return chosen.hashed(session, list(given[0]), kind)
         return kind(*given, **kwargs)
 
@@ -298,7 +299,7 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if source is not None:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return generator_uses.folded(session, source, start, lambda total, item: total + item)
-    if args and isinstance(args[0], (list, tuple)) and any(map(_adds_itself, (*args[0], *args[1:], *kwargs.values()))):
+    if args and is_a(args[0], (list, tuple)) and any(map(_adds_itself, (*args[0], *args[1:], *kwargs.values()))):
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return functools.reduce(functools.partial(_added, session), args[0], start)
     return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)
@@ -330,10 +331,10 @@ def _any_all(stop: bool) -> Any:
         join = "or_" if stop else "and_"
         for value in iterate(session, iterable):
             flag = truth_of(session, value)
-            if not isinstance(flag, Staged):
+            if not is_a(flag, Staged):
                 if flag is stop:
-                    return stop if not isinstance(result, Staged) else session.scalar(join, result, stop)
-            elif isinstance(result, Staged):
+                    return stop if not is_a(result, Staged) else session.scalar(join, result, stop)
+            elif is_a(result, Staged):
                 result = session.scalar(join, result, flag)
             else:
                 result = flag
@@ -347,7 +348,7 @@ def _per_option(handler: Any) -> Any:
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = tuple(items_chosen(session, arg) for arg in args)
-        choice = next((arg for arg in args if isinstance(arg, Choice)), None)
+        choice = next((arg for arg in args if is_a(arg, Choice)), None)
         if choice is None:
             return handler(session, args, kwargs)
         _require_one_way(session, choice, args)
@@ -363,7 +364,7 @@ def _require_one_way(session: Session, choice: Choice, args: Sequence[Any]) -> N
     """Refuse an iterator that stands in several arguments which may be one of several each: every combination of what
     they may be is traced, and would take items from it."""
     iterators = {id(one) for one in choice.options if hasattr(type(one), "__next__")}
-    others = (arg for arg in args if isinstance(arg, Choice) and arg is not choice and not _is_same(arg, choice))
+    others = (arg for arg in args if is_a(arg, Choice) and arg is not choice and not _is_same(arg, choice))
     if iterators and any(id(one) in iterators for arg in others for one in arg.options):
         raise session.error(
             "an iterator is given twice, by two variables that may each be one of several", code="D2S266",
@@ -372,7 +373,7 @@ def _require_one_way(session: Session, choice: Choice, args: Sequence[Any]) -> N
 
 def _is_same(value: Any, choice: Choice) -> bool:
     """Whether a value is the same one of several as another is, whichever that is."""
-    return isinstance(value, Choice) and value.selector.var is choice.selector.var and (
+    return is_a(value, Choice) and value.selector.var is choice.selector.var and (
         len(value.options) == len(choice.options) and all(map(operator.is_, value.options, choice.options)))
 
 
@@ -395,7 +396,7 @@ def _lazy(function: Any, handler: Any) -> Any:
         # which function it is asked for each item
         per_option = _later(lambda session, iterables, kwargs: handler(session, (*args[:1], *iterables), kwargs))
         given = args[1] if len(args) == 2 else None
-        if isinstance(given, Choice) and all(isinstance(one, tuple) or is_container(one) for one in given.options):
+        if is_a(given, Choice) and all(is_a(one, tuple) or is_container(one) for one in given.options):
             return handler(session, args, kwargs)
         return per_option(session, args[1:], kwargs)
 

@@ -33,6 +33,7 @@ from dy2static.operators.shared.staging import (
     distribute,
     python_method,
 )
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
@@ -65,20 +66,20 @@ def _handler(original: Any, make: Make, called: int | None = None, compares: boo
 
 def _is_unseen(session: Session, value: Any) -> bool:
     """Whether C code would not see an argument, or not all the items that it gives."""
-    if isinstance(value, (Choice, Staged)) or staged_sequence(session, value) is not None:
+    if is_a(value, (Choice, Staged)) or staged_sequence(session, value) is not None:
         return True
-    if inspect.isgenerator(value):
+    if is_a(value, types.GeneratorType):
         return value in memo(session).generators
     method = getattr(type(value), "__iter__", None)
-    if isinstance(method, types.FunctionType) and not isinstance(value, torch.nn.Module):
+    if is_a(method, types.FunctionType) and not is_a(value, torch.nn.Module):
         return True
     return (session.containers.has_growing or session.containers.has_contents) and boundary.holds_stand_in(value)
 
 
 def _is_open(items: Any) -> bool:
     """Whether whether some items are equal is only known while the Program runs."""
-    return any_staged([items]) or isinstance(items, (list, tuple)) and any(
-        isinstance(item, torch.Tensor) for item in walk([items], _parts, 4))
+    return any_staged([items]) or is_a(items, (list, tuple)) and any(
+        is_a(item, torch.Tensor) for item in walk([items], _parts, 4))
 
 
 def _parts(value: Any) -> Any:
@@ -88,7 +89,7 @@ def _parts(value: Any) -> Any:
 def _decides(function: Any) -> bool:
     """Whether calling a function may decide on tensors, or on numbers of the run, as ``max`` does; None stands for the
     items' own truth."""
-    if isinstance(function, (type, types.BuiltinFunctionType)):
+    if is_a(function, (type, types.BuiltinFunctionType)):
         return function.__module__ in ("builtins", "math")
     return True
 
@@ -107,12 +108,12 @@ def _held(session: Session, value: Any) -> Held:
 
 def _items(session: Session, value: Any) -> Any:
     """What answers ``len`` and takes indices and slices."""
-    known = all(map(_has_places, value.options if isinstance(value, Choice) else (value,)))
+    known = all(map(_has_places, value.options if is_a(value, Choice) else (value,)))
     return value if known else traced(session, list, (value,), {})
 
 
 def _has_places(value: Any) -> bool:
-    return isinstance(value, _BY_INDEX) and all(python_method(value, name) is None for name in _PLACES)
+    return is_a(value, _BY_INDEX) and all(python_method(value, name) is None for name in _PLACES)
 
 
 _BY_INDEX = (list, tuple, range, str, torch.Tensor)
@@ -122,7 +123,7 @@ _PLACES = ("__iter__", "__len__", "__getitem__")
 
 def _number(session: Session, value: Any, name: str) -> int:
     """How many items each of the tuples has that ``name`` makes, which the trace has to know."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         raise session.error(
             f"how many items each tuple of itertools.{name}() has is only known while the Program runs",
             code="D2S261", hint="Use a plain int, or write loops.")
@@ -164,16 +165,16 @@ def _bound(session: Session, bound: Any, place: int, alone: bool) -> Any:
     Raises:
         ValueError: it does not take this one; in the run for a number that only the run knows.
     """
-    if isinstance(bound, Choice):
+    if is_a(bound, Choice):
         return distribute(session, bound, lambda option: _bound(session, option, place, alone))
     if bound is None:
         return (0, None, 1)[place]
-    if isinstance(bound, torch.Tensor):
+    if is_a(bound, torch.Tensor):
         bound = traced(session, operator.index, (bound,), {})
-    like = 1 if isinstance(bound, StagedInt) else bound.python_type() if isinstance(bound, Staged) else bound
+    like = 1 if is_a(bound, StagedInt) else bound.python_type() if is_a(bound, Staged) else bound
     likes = [like] if alone else [*(None,) * place, like, *(None,) * (2 - place)]
     itertools.islice((), *likes)
-    if isinstance(bound, Staged):
+    if is_a(bound, Staged):
         for allowed, message in _ALLOWED[place]:
             session.emit("assert", [session.operand(allowed(bound))],
                          attrs={"exception": "ValueError", "message": message})
@@ -197,17 +198,17 @@ def _compress(session: Session, data: Any, selectors: Any) -> Any:
 
 def _accumulate(session: Session, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
     function = operator.add if func is None else func
-    if isinstance(initial, Choice):
+    if is_a(initial, Choice):
         return _run(session, "accumulated_perhaps", _held(session, iterable), function, initial)
     if initial is not None:
         return _run(session, "accumulated", _held(session, iterable), function, initial)
-    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):
+    if is_a(iterable, types.GeneratorType) or contents.is_iterator(iterable):
         return _run(session, "accumulated_lazily", _held(session, iterable), function)
     return _run(session, "accumulate", _items(session, iterable), function)
 
 
 def _pairwise(session: Session, iterable: Any, /) -> Any:
-    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):
+    if is_a(iterable, types.GeneratorType) or contents.is_iterator(iterable):
         return _run(session, "pairs_lazily", _held(session, iterable))
     return _run(session, "pairwise", _items(session, iterable))
 
@@ -242,7 +243,7 @@ def _permutations(session: Session, iterable: Any, r: Any = None) -> Any:
 
 
 def _groupby(session: Session, iterable: Any, key: Any = None) -> Any:
-    if inspect.isgenerator(iterable) or contents.is_iterator(iterable):  # which it may leave half taken
+    if is_a(iterable, types.GeneratorType) or contents.is_iterator(iterable):  # which it may leave half taken
         raise session.error(
             "itertools.groupby() is given an iterator whose items are only known while the Program runs", code="D2S266",
             hint="Give it a list: groupby(list(items)).")
@@ -260,11 +261,11 @@ def _count(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     given = dict(zip(("start", "step"), args)) | kwargs
     start, step = given.get("start"), given.get("step", 1)
     if type(step) in (int, bool) and step == 1:
-        if isinstance(start, StagedBool):
+        if is_a(start, StagedBool):
             given["start"] = session.scalar("int", start)
-        elif isinstance(start, Choice):
-            given["start"] = distribute(session, start, lambda one: int(one) if isinstance(one, bool) else (
-                session.scalar("int", one) if isinstance(one, StagedBool) else one))
+        elif is_a(start, Choice):
+            given["start"] = distribute(session, start, lambda one: int(one) if is_a(one, bool) else (
+                session.scalar("int", one) if is_a(one, StagedBool) else one))
     return chosen.per_option(session, itertools.count, (), given, lambda args, named: chosen.foreign(
         session, itertools.count, args, named))
 

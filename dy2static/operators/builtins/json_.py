@@ -13,6 +13,7 @@ from dy2static.operators.builtins import json_in_python
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared.staging import Choice, Session, Staged
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values import containers
@@ -27,7 +28,7 @@ def _dumps(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     given = inspect.signature(json.dumps).bind(*args, **kwargs).arguments
     value = given.pop("obj")
     options = {**given, **given.pop("kw", {})}
-    plain = not any(isinstance(one, (Staged, Choice)) for one in options.values())
+    plain = not any(is_a(one, (Staged, Choice)) for one in options.values())
     if not plain or not any(map(_is_open, walk([value], _parts, _DEEPEST))) or any(
             options.get(name) for name in _LEFT_OUT if name != "check_circular"):
         return NotImplemented
@@ -35,14 +36,14 @@ def _dumps(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def _is_open(value: Any) -> bool:
-    return isinstance(value, (Staged, Choice, Keyed)) or growing.is_growing(value) or (
+    return is_a(value, (Staged, Choice, Keyed)) or growing.is_growing(value) or (
         containers.several(value) is not None)
 
 
 def _parts(value: Any) -> Any:
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return [*dict.keys(value), *dict.values(value)]
-    return value if isinstance(value, (list, tuple)) and not growing.is_growing(value) else ()
+    return value if is_a(value, (list, tuple)) and not growing.is_growing(value) else ()
 
 
 HANDLERS: list[tuple[Any, Any]] = [(json.dumps, _dumps)]

@@ -32,6 +32,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values.binary import binary, require_number
 from dy2static.operators.values.sequence_operators import decides
+from runtime.kinds import is_a
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -46,11 +47,11 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def pick(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values = args
         if len(args) == 1:
-            if isinstance(args[0], Choice):
+            if is_a(args[0], Choice):
                 given = args[0]
                 if all(type(one) is list and staged_sequence(session, one) is None for one in given.options):
                     given = distribute(session, given, tuple)  # those of one length are one tuple of what they hold
-                if isinstance(given, Choice):
+                if is_a(given, Choice):
                     return distribute(session, given, lambda option: pick(session, (option,), kwargs))
                 return pick(session, (given,), kwargs)
             sequence = staged_sequence(session, args[0])
@@ -68,8 +69,8 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             keys = [call(key, value) for value in values]
         if not any(map(decides, keys)):
             return function(zip(keys, values), key=lambda pair: pair[0])[1]
-        if key is None and all(isinstance(value, Staged) or type(value) in (int, float, bool) for value in values):
-            kinds = {value.kind if isinstance(value, Staged) else type(value).__name__ for value in values}
+        if key is None and all(is_a(value, Staged) or type(value) in (int, float, bool) for value in values):
+            kinds = {value.kind if is_a(value, Staged) else type(value).__name__ for value in values}
             if len(kinds) == 1:
                 return session.scalar(name, *values)
         return _fold(session, name, list(zip(keys, values)))
@@ -108,7 +109,7 @@ def _of_sequence(session: Session, name: str, sequence: StagedSequence, kwargs: 
 def _better(session: Session, name: str, best: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
     """The pair with the better key; the first of equals stays."""
     flag = truth_of(session, binary(other[0], _BETTER[name], best[0]))
-    if not isinstance(flag, Staged):
+    if not is_a(flag, Staged):
         return other if flag else best
     return tracer_cond.cond(session, flag, lambda: other, lambda: best, NO_NAMES)
 
@@ -118,7 +119,7 @@ def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:
     best_key, best = pairs[0]
     for key, value in pairs[1:]:
         better = truth_of(session, binary(key, _BETTER[name], best_key))
-        if isinstance(better, Staged):
+        if is_a(better, Staged):
             new, old = (key, value), (best_key, best)
 
             def take(pair: tuple[Any, Any] = new) -> tuple[Any, Any]:
@@ -138,10 +139,10 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for index, arg in enumerate(args):
-            if isinstance(arg, Choice):
+            if is_a(arg, Choice):
                 return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
-        if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
+        if name == "scalar.math.trunc" and args and is_a(args[0], torch.Tensor):
             raise TypeError("type Tensor doesn't define __trunc__ method")
         if name == "scalar.math.trunc" and args and type(args[0]) is NumpyScalar:
             cls = numpy_arrays.eager_class(args[0])
@@ -156,12 +157,12 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if name not in _OF_ITEMS and own != "prod":
             asked = ("__index__",) if name in _OF_INTEGERS else ("__float__", "__index__")
             args = tuple(
-                arg if isinstance(arg, float) else user_methods.as_number(session, arg, *asked) for arg in args
+                arg if is_a(arg, float) else user_methods.as_number(session, arg, *asked) for arg in args
             )
         read = name not in _OF_ITEMS
         if not read:
             note_answers(session, *args)
-        values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
+        values = [_value(session, name, arg) if read and is_a(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):
             return function(*values, **kwargs)
         short = name.removeprefix("scalar.math.")
@@ -189,12 +190,12 @@ def _value(session: Session, name: str, tensor: torch.Tensor) -> Any:
 
 def _prod(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``math.prod``: the product of the items, which may be tensors."""
-    if isinstance(args[0], Choice):
+    if is_a(args[0], Choice):
         return distribute(session, args[0], lambda option: _prod(session, (option,), kwargs))
-    if isinstance(args[0], (torch.Tensor, StagedSequence)) or stages(list(kwargs.values())) or (
-            isinstance(args[0], (list, tuple)) and (
+    if is_a(args[0], (torch.Tensor, StagedSequence)) or stages(list(kwargs.values())) or (
+            is_a(args[0], (list, tuple)) and (
                 growing.is_growing(args[0]) or any(map(stages, args[0])) or any(map(_multiplies, args[0])))):
-        items = iter(args[0]) if isinstance(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
+        items = iter(args[0]) if is_a(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
         return call(functools.reduce, operator.mul, items, kwargs.get("start", 1))
     if python_method(args[0], "__iter__") is not None:
         return call(math.prod, call(list, args[0]), **kwargs)
@@ -208,12 +209,12 @@ def _multiplies(value: Any) -> bool:
 def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     number = args[0] if args else kwargs.get("number")
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits", _MISSING)
-    if isinstance(number, Choice):
+    if is_a(number, Choice):
         return distribute(session, number, lambda option: _round(session, (option, *args[1:]), kwargs))
     if digits is not _MISSING and type(digits) is not int:
         digits = user_methods.as_number(session, digits, "__index__")
         args, kwargs = (number, digits), {}
-    if isinstance(digits, Staged):
+    if is_a(digits, Staged):
         return session.scalar("round", number, digits)
     found = user_methods.called(session, number, "__round__", *() if digits is _MISSING else (digits,))
     if found is not user_methods.NOT_USERS:
@@ -224,7 +225,7 @@ def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for index, arg in enumerate(args):
-            if isinstance(arg, Choice):
+            if is_a(arg, Choice):
                 return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         if function is pow and len(args) == 3 and any_staged(args):
@@ -245,6 +246,6 @@ HANDLERS: list[tuple[Any, Any]] = [
     (min, _extreme("min", min)), (max, _extreme("max", max)), (round, _round),
     *((function, _binary(function)) for function in (abs, divmod, pow)),
     *((getattr(math, name), numeric(f"scalar.math.{name}", getattr(math, name)))
-      for name in sorted(vars(math)) if isinstance(getattr(math, name), type(builtins.len)) and name != "prod"),
+      for name in sorted(vars(math)) if is_a(getattr(math, name), type(builtins.len)) and name != "prod"),
     (math.prod, _prod),
 ]  # fmt: skip

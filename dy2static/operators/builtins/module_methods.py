@@ -22,6 +22,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, any_stag
 from dy2static.operators.shared.stored import MODULES
 from dy2static.operators.values import traced_attribute, traced_subscript
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 
 _CHANGES: dict[Any, tuple[str, ...]] = {
@@ -55,16 +56,16 @@ def _conversion(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def _target(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, torch.dtype | None]:
     """The device and dtype that a conversion asks for; an Ellipsis for one that cannot be told."""
     if name == "to":
-        given = [arg.python_type(1) if isinstance(arg, Staged) else arg for arg in args]
+        given = [arg.python_type(1) if is_a(arg, Staged) else arg for arg in args]
         device, dtype, _, memory_format = theirs(torch_internals.parse_to, *given, **kwargs)
-        if any(isinstance(arg, Staged) for arg in args):
+        if any(is_a(arg, Staged) for arg in args):
             return ..., None
         return (... if memory_format is not None else device), dtype
     if name in _DTYPES:
         return None, _DTYPES[name]
     if name == "type":
         wanted = args[0] if args else kwargs["dst_type"]
-        return (None, wanted) if isinstance(wanted, torch.dtype) else (..., None)
+        return (None, wanted) if is_a(wanted, torch.dtype) else (..., None)
     return (torch.device("cpu"), None) if name == "cpu" else (..., None)
 
 
@@ -98,7 +99,7 @@ def _change(function: Callable[..., Any]) -> Callable[..., Any]:
 def _train(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.train(mode)``, as torch writes it: the mode may be a flag that only the Program knows."""
     module, mode = _mode(*args, **kwargs)
-    if not isinstance(mode, (bool, Choice)) and not (isinstance(mode, Staged) and mode.kind == "bool"):
+    if not is_a(mode, (bool, Choice)) and not (is_a(mode, Staged) and mode.kind == "bool"):
         raise ValueError("training mode is expected to be boolean")
     traced_attribute.write(session, module, "training", mode)
     for child in module.children():
@@ -134,7 +135,7 @@ def _per_content(handler: Callable[..., Any]) -> Callable[..., Any]:
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not module_parts.may_be_open(session):
             return handler(session, args, kwargs)
-        given = [arg for arg in args if isinstance(arg, torch.nn.Module)]
+        given = [arg for arg in args if is_a(arg, torch.nn.Module)]
         return module_parts.per_content(session, given, functools.partial(handler, session, args, kwargs))
 
     return handle

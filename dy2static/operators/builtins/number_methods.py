@@ -16,6 +16,7 @@ from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.provenance import chosen
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import scalars
 
@@ -42,7 +43,7 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     Raises:
         TraceError: D2S210, D2S264.
     """
-    if not isinstance(f, _METHODS) or kwargs or not _is_open(args):
+    if not is_a(f, _METHODS) or kwargs or not _is_open(args):
         return NOT_DONE
     cls, name = f.__objclass__, f.__name__
     if cls not in _TAKES and cls not in (object, range) or name not in _ALL:
@@ -59,21 +60,21 @@ def require_known(session: Session, f: Any, args: tuple[Any, ...]) -> None:
     Raises:
         TraceError: D2S210.
     """
-    if isinstance(f, types.FunctionType) and not home_of(f.__code__.co_filename):
+    if is_a(f, types.FunctionType) and not home_of(f.__code__.co_filename):
         return
     owner, given = (args[0], args[1:]) if args and not hasattr(f, "__self__") else (unasked(f, "__self__"), args)
     name = str(unasked(f, "__name__", "")).strip("_")
-    if any(isinstance(one, Staged) and one.kind != "str" for one in given) and (
+    if any(is_a(one, Staged) and one.kind != "str" for one in given) and (
             scalars.computes_with_numbers(name, owner)):  # fmt: skip
         raise chosen.refusal(session, f)
 
 
 def _is_bound(f: Any) -> bool:
-    return isinstance(f, types.MethodWrapperType)
+    return is_a(f, types.MethodWrapperType)
 
 
 def _is_open(values: tuple[Any, ...]) -> bool:
-    return any(isinstance(value, (Staged, Choice, StagedRange)) for value in values)
+    return any(is_a(value, (Staged, Choice, StagedRange)) for value in values)
 
 
 def _done(session: Session, f: Any, args: tuple[Any, ...]) -> Any:
@@ -84,18 +85,18 @@ def _done(session: Session, f: Any, args: tuple[Any, ...]) -> Any:
     if cls is object:
         return _of_object(session, owner, name, other)
     if cls is range:
-        if not isinstance(owner, (range, StagedRange)) or name not in ("__eq__", "__ne__"):
+        if not is_a(owner, (range, StagedRange)) or name not in ("__eq__", "__ne__"):
             return chosen.foreign(session, f, args, {})
-        return _COMPARING[name](owner, other) if isinstance(other, (range, StagedRange)) else NotImplemented
-    if not (owner.kind in _TAKES[cls] and (cls is not float or owner.kind == "float") if isinstance(owner, Staged)
-            else isinstance(owner, cls)) or (cls is str and name not in _OF_TEXT):  # fmt: skip
+        return _COMPARING[name](owner, other) if is_a(other, (range, StagedRange)) else NotImplemented
+    if not (owner.kind in _TAKES[cls] and (cls is not float or owner.kind == "float") if is_a(owner, Staged)
+            else is_a(owner, cls)) or (cls is str and name not in _OF_TEXT):  # fmt: skip
         return chosen.foreign(session, f, args, {})
-    if not isinstance(owner, Staged):
+    if not is_a(owner, Staged):
         owner = _plain(cls, owner)
     if not _takes(cls, other):
         return NotImplemented
-    if not isinstance(other, Staged):
-        other = _plain(next(kind for kind in (bool, int, float, complex, str) if isinstance(other, kind)), other)
+    if not is_a(other, Staged):
+        other = _plain(next(kind for kind in (bool, int, float, complex, str) if is_a(other, kind)), other)
     if more:
         if cls is not int or not _takes(int, more[0]) or name != "__pow__":
             raise chosen.refusal(session, f)
@@ -109,10 +110,10 @@ def _done(session: Session, f: Any, args: tuple[Any, ...]) -> Any:
 
 def _takes(cls: type, other: Any) -> bool:
     """Whether the methods of a class know such a number or text; a complex knows every other."""
-    if isinstance(other, Staged):
+    if is_a(other, Staged):
         return other.kind in _TAKES[cls]
     kinds = {"bool": bool, "int": int, "float": float, "str": str}
-    return isinstance(other, (*(kinds[kind] for kind in _TAKES[cls]), *((complex,) if cls is complex else ())))
+    return is_a(other, (*(kinds[kind] for kind in _TAKES[cls]), *((complex,) if cls is complex else ())))
 
 
 def _plain(cls: Any, value: Any) -> Any:
@@ -134,9 +135,9 @@ def _of_object(session: Session, owner: Any, name: str, other: Any) -> Any:
     """
     if name not in ("__eq__", "__ne__"):
         return NotImplemented
-    kinds = [one.kind if isinstance(one, Staged) else type(one).__name__ for one in (owner, other)]
+    kinds = [one.kind if is_a(one, Staged) else type(one).__name__ for one in (owner, other)]
     if owner is not other and kinds[0] != kinds[1]:
-        return NotImplemented if name == "__eq__" or isinstance(owner, StagedRange) else chosen.foreign(
+        return NotImplemented if name == "__eq__" or is_a(owner, StagedRange) else chosen.foreign(
             session, operator.ne, (owner, other), {})
     raise session.error(f"object.{name} of a {kinds[0]} that is only known while the Program runs", code="D2S264",
                         hint="Use == to compare values.")

@@ -12,6 +12,7 @@ import torch
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 
 _NAMES = ("input", "num_classes")
@@ -22,17 +23,17 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if len(args) > len(_NAMES) or options.keys() - set(_NAMES):
         return torch.nn.functional.one_hot(*args, **kwargs)
     index, classes = options.get("input"), options.get("num_classes", -1)
-    if isinstance(classes, Choice):
+    if is_a(classes, Choice):
         return distribute(session, classes, lambda given: _one_hot(session, (index, given), {}))
-    if isinstance(classes, torch.Tensor) and not (classes.dim() or classes.is_floating_point() or classes.is_complex()):
+    if is_a(classes, torch.Tensor) and not (classes.dim() or classes.is_floating_point() or classes.is_complex()):
         classes = classes.item()
     counted = _takes_largest(session, index, classes)
-    if isinstance(index, torch.Tensor) and counted and index.dtype is not torch.int64:
+    if is_a(index, torch.Tensor) and counted and index.dtype is not torch.int64:
         return torch.nn.functional.one_hot(index, 1)  # it refuses the dtype whatever the number is
-    if not isinstance(index, torch.Tensor) or not (counted or isinstance(classes, Staged)):
+    if not is_a(index, torch.Tensor) or not (counted or is_a(classes, Staged)):
         return torch.nn.functional.one_hot(*args, **kwargs)
     count = from_torch(session, index.numel())
-    if counted and isinstance(count, Staged):
+    if counted and is_a(count, Staged):
         _require(session, session.scalar("gt", count, 0), "Can not infer total number of classes from empty tensor.")
     _require(session, (index >= 0).all(), "Class values must be non-negative.")
 
@@ -49,7 +50,7 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _takes_largest(session: Session, index: Any, classes: Any) -> bool:
     """Whether there are as many classes as the tensor says; what torch refuses is left to it."""
-    if not isinstance(index, torch.Tensor) or not session.knows(index):
+    if not is_a(index, torch.Tensor) or not session.knows(index):
         return False
     return type(classes) is int and classes == -1 and 0 not in [size for size in index.shape if type(size) is int]
 

@@ -21,6 +21,7 @@ from dy2static.operators.values import traced_attribute, traced_compare, traced_
 from dy2static.operators.values.aug_assign import aug
 from dy2static.operators.values.binary import binary
 from dy2static.operators.values.compare import compare
+from runtime.kinds import is_a
 from runtime.tracer.numbers.scalars import StagedStr
 
 
@@ -67,9 +68,9 @@ def _attribute(session: Session, obj: Any, path: str) -> Any:
 
 
 def _length_hint(session: Session, value: Any, default: Any = 0, /) -> Any:
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: _length_hint(session, option, default))
-    if isinstance(value, (StagedStr, StagedSequence)) and not isinstance(value, StagedIterator) or (
+    if is_a(value, (StagedStr, StagedSequence)) and not is_a(value, StagedIterator) or (
             growing.is_growing(value)):
         operator.length_hint((), default)  # it says which default it does not take
         return call(len, value)

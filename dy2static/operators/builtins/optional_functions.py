@@ -21,6 +21,7 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
@@ -69,8 +70,8 @@ def settled(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             _require_known_key(session, args, kwargs)
         return NotImplemented
     where: Any = takes.place if takes.place is not None and takes.place < len(args) else takes.name
-    function = args[where] if isinstance(where, int) else kwargs.get(where)
-    if isinstance(function, Choice) and any(option is None for option in function.options):
+    function = args[where] if is_a(where, int) else kwargs.get(where)
+    if is_a(function, Choice) and any(option is None for option in function.options):
         if takes.none is not None:
             options = tuple(takes.none if option is None else option for option in function.options)
             return run(*_with(args, kwargs, where, Choice(function.selector, options)))
@@ -79,11 +80,11 @@ def settled(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if f is not sorted and takes is not _SORT or not _is_open(kwargs.get("reverse")):
         return NotImplemented
     args, reverse = _taken(args, takes), kwargs["reverse"]
-    if isinstance(reverse, Choice):
+    if is_a(reverse, Choice):
         return distribute(session, reverse, lambda option: run(args, {**kwargs, "reverse": option}))
     paths = [functools.partial(run, args, {**kwargs, "reverse": flag}) for flag in (True, False)]
     flag = truth_of(session, call(operator.index, reverse))
-    if not isinstance(flag, Staged):
+    if not is_a(flag, Staged):
         return paths[not flag]()
     return tracer_cond.cond(session, flag, paths[0], paths[1], NO_NAMES)
 
@@ -94,14 +95,14 @@ def _is_sort(f: Any) -> bool:
 
 def _is_open(reverse: Any) -> bool:
     """Whether only the run knows an order that Python takes: an int, or a tensor that is one."""
-    if isinstance(reverse, torch.Tensor):
+    if is_a(reverse, torch.Tensor):
         return not reverse.is_floating_point() and not reverse.is_complex()
-    return isinstance(reverse, Choice) or (isinstance(reverse, Staged) and reverse.kind in ("int", "bool"))
+    return is_a(reverse, Choice) or (is_a(reverse, Staged) and reverse.kind in ("int", "bool"))
 
 
 def _with(args: tuple[Any, ...], kwargs: dict[str, Any], where: Any, value: Any) -> tuple[Any, dict[str, Any]]:
     """The arguments with another in a place."""
-    if isinstance(where, int):
+    if is_a(where, int):
         return (*args[:where], value, *args[where + 1 :]), kwargs
     return args, {**kwargs, where: value}
 
@@ -115,7 +116,7 @@ def _taken(args: tuple[Any, ...], takes: _Takes) -> tuple[Any, ...]:
 
 
 def _require_known_key(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if isinstance(args[1] if len(args) > 1 else kwargs.get("key"), Choice):
+    if is_a(args[1] if len(args) > 1 else kwargs.get("key"), Choice):
         raise session.error(
             "the key of itertools.groupby() differs between paths", code="D2S210",
             hint="Group in a loop of your own, or call groupby() on each path.")

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from dy2static.operators.builtins import ragged_in_python
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.tracer.recording import reads
 
 _SPLIT: Any = ragged_in_python.split
@@ -23,7 +24,7 @@ def _split(names: tuple[str, ...]) -> Callable[[Session, tuple[Any, ...], dict[s
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(names, args)) | kwargs
         dim, parts = given.get("dim", 0), given.get(names[1])
-        if set(given) - set(names) or not isinstance(given.get(names[0]), torch.Tensor) or type(dim) is not int:
+        if set(given) - set(names) or not is_a(given.get(names[0]), torch.Tensor) or type(dim) is not int:
             return NotImplemented
         if growing.is_growing(parts):
             return functions.call_function(session, _SPLIT, (given[names[0]], parts, dim), {})

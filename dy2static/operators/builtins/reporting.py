@@ -20,6 +20,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
 from dy2static.operators.values.percent_format import percent
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.boundary import told
 
@@ -44,14 +45,14 @@ def warn(
     session: Session, message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None,
     *, skip_file_prefixes: Any = (),
 ) -> Any:
-    if isinstance(message, Choice):
+    if is_a(message, Choice):
         return distribute(session, message, lambda option: warn(
             session, option, category, stacklevel, source, skip_file_prefixes=skip_file_prefixes))
     if source is not None or skip_file_prefixes:
         raise _refusal(session, "warnings.warn with a source or skip_file_prefixes", "Leave them out.")
-    args = message.args if isinstance(message, Warning) else (message,)
-    kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
-    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+    args = message.args if is_a(message, Warning) else (message,)
+    kind = type(message) if is_a(message, Warning) else UserWarning if category is None else category
+    if not (is_a(kind, type) and issubclass(kind, Warning)):
         return warnings.warn(message, category, 2)  # raises what eager raises
     place, level = _place(session, stacklevel)
     return _warn_at(session, message, kind, args, {
@@ -109,13 +110,13 @@ def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[An
     if extra is not None and type(extra) is not dict:
         extra = dict(extra)
     for index, arg in enumerate((message, *args)):
-        if isinstance(arg, Choice):
+        if is_a(arg, Choice):
             return distribute(session, arg, lambda option, index=index: _log(  # type: ignore[misc]
                 session, logger, level, option if index == 0 else message,
                 args if index == 0 else (*args[: index - 1], option, *args[index:]), options, configure))
     if type(message) is str and not all(map(is_simple, args)):
         with contextlib.suppress(TypeError, ValueError, KeyError):  # which logging tells of, and goes on
-            message, args = percent(message, args[0] if len(args) == 1 and isinstance(args[0], dict) else args), ()
+            message, args = percent(message, args[0] if len(args) == 1 and is_a(args[0], dict) else args), ()
             return _log(session, logger, level, message, args, options, configure)
     place, outside = _place(session, options["stacklevel"])
     attrs = {
@@ -136,7 +137,7 @@ def _method(name: str, level: int | None) -> Callable[..., Any]:
         message = rest.pop(0) if rest else kwargs.pop("msg")
         if name == "exception":
             kwargs = {"exc_info": True, **kwargs}
-        while isinstance(logger, logging.LoggerAdapter):
+        while is_a(logger, logging.LoggerAdapter):
             message, kwargs = call(logger.process, message, kwargs)
             logger = logger.logger
         return _log(session, logger, severity, message, tuple(rest), dict(kwargs))
@@ -181,10 +182,10 @@ def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     given = dict(zip(("message", "category", "filename", "lineno"), args)) | kwargs
     kind: Any = given.get("category")
     message, file, line = (given.get(name) for name in ("message", "filename", "lineno"))
-    if isinstance(message, Choice):
+    if is_a(message, Choice):
         return distribute(session, message, lambda option: _explicit(session, (), {**given, "message": option}))
-    plain = isinstance(kind, type) and issubclass(kind, Warning) and type(file) is str and type(line) is int
-    if not plain or len(args) > 4 or len(given) != 4 or isinstance(message, Warning):
+    plain = is_a(kind, type) and issubclass(kind, Warning) and type(file) is str and type(line) is int
+    if not plain or len(args) > 4 or len(given) != 4 or is_a(message, Warning):
         raise _refusal(session, "warnings.warn_explicit with a module, a registry or a source", "Use warnings.warn.")
     return _warn_at(session, message, kind, (message,), {
         "file": file, "line": line, "level": 0, "module": "", "alone": True})  # fmt: skip

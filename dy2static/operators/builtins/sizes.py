@@ -10,11 +10,12 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values.traced_attribute import read
 from runtime import torch_internals
+from runtime.kinds import is_a
 
 
 def _sizes(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = dict(zip(("self",), args)) | kwargs
-    if not isinstance(given.get("self"), torch.Tensor):
+    if not is_a(given.get("self"), torch.Tensor):
         return torch_internals.shape_as_tensor(*args, **kwargs)
     shape = tuple(read(session, given["self"], "shape"))
     return traced(session, torch.tensor, (shape,), {"dtype": torch.int64, "device": "cpu"})

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from dy2static.callers import Caller, callers
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.tracer.ambient.state import current
 from runtime.tracer.values.transient import Transient
 
@@ -82,7 +83,7 @@ def _refused(name: str) -> Callable[[Session, tuple[Any, ...], dict[str, Any]], 
 
 
 def _is_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return any(isinstance(arg, UserFrame) for arg in (*args, *kwargs.values()))
+    return any(is_a(arg, UserFrame) for arg in (*args, *kwargs.values()))
 
 
 def _of_a_frame(name: str) -> Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]:

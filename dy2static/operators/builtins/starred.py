@@ -18,6 +18,7 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import GrownItems, StagedMap, StagedZip, Transposed
 from dy2static.operators.iteration.traced_for import as_list
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
 from runtime.tracer.values.choices import lengths
@@ -27,9 +28,9 @@ Call = Callable[[Session, list[Any]], Any]
 
 def handler_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
     """What stands for ``f(*items)``, called with the items as one list; None for those without, and with keywords."""
-    if kwargs or isinstance(args[0], (list, tuple)):
+    if kwargs or is_a(args[0], (list, tuple)):
         return None
-    return _HANDLERS.get(f) if isinstance(f, type) or f in (max, min) else None
+    return _HANDLERS.get(f) if is_a(f, type) or f in (max, min) else None
 
 
 def _zip(session: Session, rows: list[Any]) -> Transposed:
@@ -41,10 +42,10 @@ def _zip(session: Session, rows: list[Any]) -> Transposed:
 
 
 def _items_in(session: Session, row: Any) -> int:
-    found = lengths(row) if isinstance(row, Choice) else set()
-    if isinstance(row, (tuple, list)) and not growing.is_growing(row):
+    found = lengths(row) if is_a(row, Choice) else set()
+    if is_a(row, (tuple, list)) and not growing.is_growing(row):
         found = {len(row)}
-    elif isinstance(row, torch.Tensor) and session.fake(row).dim() and type(row.shape[0]) is int:
+    elif is_a(row, torch.Tensor) and session.fake(row).dim() and type(row.shape[0]) is int:
         found = {row.shape[0]}
     count = found.pop() if len(found) == 1 else None
     if count is None:

@@ -19,6 +19,7 @@ from dy2static.operators.calls.growing import kinds_of
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ir import ScalarType
+from runtime.kinds import is_a
 from runtime.ops.exact import exact
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.numbers import scalars
@@ -43,7 +44,7 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
         except TypeError:
             return original(*args, **kwargs)  # raises, in Python's words
         given, options = [*bound.args[:count]], [*bound.args[count:], *bound.kwargs.values()]
-        if held_choice(given) is not None and any(isinstance(one, Choice) for one in given):
+        if held_choice(given) is not None and any(is_a(one, Choice) for one in given):
             return spread(session, given, lambda some: handle(session, (*some, *args[count:]), kwargs))
         given = [_items(session, one) for one in given]
         kinds = [kinds_of(one) for one in given]
@@ -71,12 +72,12 @@ def _items(session: Session, data: Any) -> Any:
 
 
 def _is_iterable(data: Any) -> bool:
-    return unasked(type(data), "__iter__") is not None and not isinstance(data, (str, Staged))
+    return unasked(type(data), "__iter__") is not None and not is_a(data, (str, Staged))
 
 
 def _may_be_whole(items: Any) -> bool:
     """Whether some items are ints on some paths and floats on others."""
-    chosen = [item for item in items if isinstance(item, Choice)]
+    chosen = [item for item in items if is_a(item, Choice)]
     return any("float" in kinds and len(kinds) > 1 for kinds in map(kinds_of, [[item] for item in chosen]) if kinds)
 
 
@@ -91,7 +92,7 @@ def _exact(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     grown = structure.growing(items)
     if grown is None and held_choice(items) is not None:
         return spread(session, list(items), lambda given: _exact(session, (given, name), {}))
-    if grown is not None and not isinstance(grown.item, structure.Number):
+    if grown is not None and not is_a(grown.item, structure.Number):
         raise session.error(
             f"{name}() of a list whose length is only known while the Program runs, of numbers of several kinds",
             hint="Make all of them floats.", code="D2S210")

@@ -40,6 +40,7 @@ from dy2static.operators.iteration import generator_functions
 from dy2static.operators.provenance import environment
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import compiled
+from runtime.kinds import is_a
 
 Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -58,6 +59,6 @@ _TABLE: dict[int, Handler] = {
 def handler_of(function: Any) -> Handler | None:
     """What stands for a builtin inside a trace, None if it runs as it is; what gives NotImplemented lets it run."""
     found = _TABLE.get(id(function))
-    if found is None and isinstance(function, types.BuiltinFunctionType) and function == itertools.chain.from_iterable:
+    if found is None and is_a(function, types.BuiltinFunctionType) and function == itertools.chain.from_iterable:
         return itertools_.FROM_ITERABLE
     return found

@@ -14,6 +14,7 @@ from dy2static.operators.provenance import chosen
 from dy2static.operators.shared import settings
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.recording import gradients
 
 
@@ -26,7 +27,7 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     needs, out = bool(kwargs.pop("requires_grad", False)), kwargs.get("out")
     args, kwargs = session.sizes.symbolic(args), session.sizes.symbolic(kwargs)
     made = chosen.foreign(session, torch.range, args, kwargs)
-    if isinstance(out, torch.Tensor):
+    if is_a(out, torch.Tensor):
         return gradients.given_to_factory(session, made, needs)
     return gradients.requires_grad_(session, made) if needs else made
 

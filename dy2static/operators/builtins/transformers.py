@@ -15,6 +15,7 @@ import torch
 from dy2static.operators.builtins import transformer_in_python
 from dy2static.operators.calls import functions
 from dy2static.operators.shared.staging import Session, Staged
+from runtime.kinds import is_a
 
 _FORWARD: Any = torch.nn.TransformerEncoder.forward
 _OURS: Any = transformer_in_python.encoder_forward
@@ -45,7 +46,7 @@ def _is_causal(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return is_causal
 
     asked = given(*args, **kwargs)
-    return asked if isinstance(asked, Staged) else asked is True
+    return asked if is_a(asked, Staged) else asked is True
 
 
 _DETECT: Any = getattr(torch.nn.modules.transformer, "_detect_is_causal_mask", None)

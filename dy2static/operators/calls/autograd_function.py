@@ -21,6 +21,7 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
 from runtime.ir import Block, Location, Operand, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import Path, trace_path
@@ -109,9 +110,9 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         args, kwargs = bound.args, bound.kwargs
     if kwargs:
         args = _in_order(cls, args, kwargs, 0 if with_setup else 1)
-    inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    inputs = [arg for arg in args if is_a(arg, torch.Tensor)]
     grad, counted = torch.is_grad_enabled(), session.graph.grad_switches
-    needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
+    needs = tuple(grad and is_a(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
     context = Context(needs)
     memo(session).created[id(context)] = context
     operands: list[Operand] = [session.read(tensor) for tensor in inputs]
@@ -119,7 +120,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     with session.open("custom_grad") as scope, session.outside.of_forward():
         inner = [_stand_in(session, tensor, scope) for tensor in inputs]
         stand_ins = iter(inner)
-        given = [next(stand_ins) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        given = [next(stand_ins) if is_a(arg, torch.Tensor) else arg for arg in args]
         entry = [session.info(tensor).storage.value for tensor in inner]
         if with_setup:
             result = call(cls.forward, *given)
@@ -128,8 +129,8 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             result = call(cls.forward, context, *given)
         _require_one_form(session, cls, context)
         changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
-        outputs = list(result) if isinstance(result, tuple) else [result]
-        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        outputs = list(result) if is_a(result, tuple) else [result]
+        tensors = [output for output in outputs if is_a(output, torch.Tensor)]
         written = {
             id(output): inputs[position] for output in tensors for position, own in enumerate(inner)
             if any(own is one for one in changed) and _is_whole(session, output, own)
@@ -147,11 +148,11 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             raise session.error(f"{cls.__name__}.forward writes a tensor in place that it did not make", code="D2S218",
                                 hint="Write to it before or after the call, or return what it becomes.")
         for position, output in enumerate(outputs):  # eager's result is another tensor, with a history of its own
-            if isinstance(output, torch.Tensor) and id(output) not in written:
+            if is_a(output, torch.Tensor) and id(output) not in written:
                 if any(_is_whole(session, output, own) for own in inner):
                     outputs[position] = torch.ops.aten.alias.default(output)
         hidden = [any(output is one for one in context._not_differentiable) for output in tensors]
-        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        tensors = [output for output in outputs if is_a(output, torch.Tensor)]
         saved = _Saved(session, context, [one for one, no_gradient in zip(tensors, hidden) if not no_gradient])
         scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
         types_ = [session.type_of(session.fake(output)) for output in tensors]
@@ -195,7 +196,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         _result(session, output, var, any(needs) and not no_gradient, not always)
         for output, var, no_gradient in zip(tensors, made, hidden)
     ])
-    joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
+    joined = [next(fresh) if is_a(output, torch.Tensor) else output for output in outputs]
     for output in tensors:
         if id(output) in written:  # only the result may be read from here on: it alone has the new history
             session.info(written[id(output)]).storage.value = scope.block.args[0]
@@ -203,11 +204,11 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if id(output) in written:
             continue
         for tensor, own in zip(inputs, inner):
-            if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
+            if is_a(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
                 note_maybe_copy(session.info(tensor).storage, session.info(new).storage,
                                 f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     session.graph.grad_switches = counted  # those in here are the function's own, and ours
-    return tuple(joined) if isinstance(result, tuple) else joined[0]
+    return tuple(joined) if is_a(result, tuple) else joined[0]
 
 
 def _require_one_form(session: Session, cls: Any, context: Context) -> None:
@@ -218,8 +219,8 @@ def _require_one_form(session: Session, cls: Any, context: Context) -> None:
     """
     for name, said in (("set_materialize_grads", context._materialize), ("mark_dirty", context._dirty),
                        ("mark_non_differentiable", context._not_differentiable)):  # fmt: skip
-        of_path = not isinstance(said, (bool, tuple)) or isinstance(said, tuple) and any(
-            isinstance(one, Choice) for one in said)
+        of_path = not is_a(said, (bool, tuple)) or is_a(said, tuple) and any(
+            is_a(one, Choice) for one in said)
         if of_path:
             raise session.error(f"{cls.__name__}.forward calls ctx.{name}() on some paths only", code="D2S275",
                                 hint="Call it before the branch, or make two functions.")
@@ -371,7 +372,7 @@ def _trace_backward(
         memo(session).created[id(inside[0])] = inside[0]
         present = iter(given)
         for output in outputs:
-            if not isinstance(output, torch.Tensor):
+            if not is_a(output, torch.Tensor):
                 inside.append(None)
                 continue
             fake = session.fake(output)
@@ -389,7 +390,7 @@ def _trace_backward(
             lookups.note_held(session, list(saved.plain.values()))
             result = call(cls.backward, *inside)
             switches = session.graph.grad_switches != before
-        grads = result if isinstance(result, tuple) else (result,)
+        grads = result if is_a(result, tuple) else (result,)
         _require_fitting(cls, grads, args)
         return grads
 
@@ -398,7 +399,7 @@ def _trace_backward(
     block = path.scope.block
     if older is not None and shown is not None:
         _require_no_changes(session, cls, older, path, inside[0], saved, shown)
-    wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+    wanted = [index for index, arg in enumerate(args) if is_a(arg, torch.Tensor)]
     if not session.call.ahead.in_file:
         for found in found_in[-1:]:
             lookups.put_test(session, found, path, session.location())
@@ -455,11 +456,11 @@ def _require_fitting(cls: Any, grads: tuple[Any, ...], args: tuple[Any, ...]) ->
 def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Operand:
     if grad is None:
         return None
-    if isinstance(grad, Choice):
+    if is_a(grad, Choice):
         raise session.error(
             f"{cls.__name__}.backward gives a gradient on some paths and None on others",
             code="D2S275", hint="Give zeros (torch.zeros_like) where there is no gradient.")
-    if not isinstance(grad, torch.Tensor) or isinstance(grad, Staged):
+    if not is_a(grad, torch.Tensor) or is_a(grad, Staged):
         raise TypeError(f"{cls.__name__}.backward: expected Tensor or None, not {type(grad).__name__}")
     return session.read(grad)
 
@@ -473,7 +474,7 @@ def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 def as_in_eager(value: Any) -> Any:
     """An ``apply`` that was read, as the user's program sees it."""
-    if isinstance(value, types.MethodType) and value.__func__ is _patched_apply:
+    if is_a(value, types.MethodType) and value.__func__ is _patched_apply:
         return torch_internals.plain_apply(value.__self__)  # type: ignore[arg-type]
     return value
 

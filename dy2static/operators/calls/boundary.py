@@ -48,6 +48,7 @@ from dy2static.operators.shared.reachable import (
     reached,
 )
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.ops.exact import exact
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import unasked
@@ -73,7 +74,7 @@ COMPARING = tuple(getattr(module, name) for module, names in (
     (heapq, ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heapify_max", "_heapreplace_max",
              "_heappop_max", "heapify_max", "heappush_max", "heappop_max", "heapreplace_max", "heappushpop_max")),
     (bisect, ("bisect_left", "bisect_right", "insort_left", "insort_right")),
-) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
+) for name in names if is_a(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
 """C functions that compare items: Python's own Python versions of them run where only the run can."""
 
 _OF_STATISTICS = ("mean", "fmean", "harmonic_mean", "geometric_mean", "median", "median_low", "median_high", "mode",
@@ -177,12 +178,12 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return
     values = [*args, *kwargs.values()]
     owner = unasked(f, "__self__")
-    if owner is not None and not isinstance(owner, (type, types.ModuleType, torch.Tensor)):
+    if owner is not None and not is_a(owner, (type, types.ModuleType, torch.Tensor)):
         values.append(owner)
     if policy.is_torch(f):
         asked_methods.require_modules(session, f, values)
-        values = [value for value in values if not isinstance(value, torch.nn.Module)]  # see ``module_calls``
-    if not isinstance(f, (types.BuiltinFunctionType, types.MethodType, type)):
+        values = [value for value in values if not is_a(value, torch.nn.Module)]  # see ``module_calls``
+    if not is_a(f, (types.BuiltinFunctionType, types.MethodType, type)):
         values.append(f)
     if takes is Takes.GROWN:
         values = [value for value in values if not growing.is_growing(value)]
@@ -199,14 +200,14 @@ def _is_needed(session: Session) -> bool:
 
 
 def _is_open(value: Any) -> bool:
-    return isinstance(value, torch.nn.Module) and module_parts.is_open(value)
+    return is_a(value, torch.nn.Module) and module_parts.is_open(value)
 
 
 def _code_of(f: Any, takes: Takes) -> Code | None:
     """What code among the arguments may be called, and ask for; None where that is converted, or nobody calls it."""
     if takes is not Takes.NOTHING or id(f) in _KEEPERS or policy.is_torch(f):
         return None
-    if not isinstance(f, types.FunctionType):
+    if not is_a(f, types.FunctionType):
         return Code(of_library=True)
     return Code(set(names_in(f.__code__)), bool(policy.home_of(f.__code__.co_filename)))
 
@@ -226,23 +227,23 @@ def _require_methods(session: Session, f: Any, args: tuple[Any, ...], kwargs: di
         asked_methods.require_hashed(session, "hash()", args)
     elif any(f is one for one in _ITERATING) and not (f in (min, max) and len(args) > 1):
         asked_methods.require_items(session, _name(f), args[1:] if f in (map, filter, functools.reduce) else args)
-    elif isinstance(f, type):
+    elif is_a(f, type):
         if issubclass(f, (dict, set, frozenset)):
             asked_methods.require_items(session, _name(f), args, f in (set, frozenset))
             asked_methods.require_hashed(session, _name(f), keys_of(f, args))
     else:
         owner = unasked(f, "__self__")
         given = args
-        if owner is None and args and isinstance(unasked(f, "__objclass__"), type):
+        if owner is None and args and is_a(unasked(f, "__objclass__"), type):
             owner, given = args[0], args[1:]
         name = unasked(f, "__name__", "")
         if name in _TAKING_ITEMS:
             asked_methods.require_items(session, _name(f), given, is_converted=False)
-        if isinstance(owner, (dict, set, frozenset)):
+        if is_a(owner, (dict, set, frozenset)):
             keys = given[:1] if name in _BY_KEY else keys_of(type(owner), given) if name in _BY_ITEMS else []
             if name in _BY_KEY or name in _BY_ITEMS:
                 asked_methods.require_hashed(session, _name(f), [*keys, *asked_methods.keys_in(owner)])
-        elif isinstance(owner, type) and issubclass(owner, dict) and name == "fromkeys":
+        elif is_a(owner, type) and issubclass(owner, dict) and name == "fromkeys":
             asked_methods.require_hashed(session, _name(f), keys_of(set, given[:1]))
 
 
@@ -263,15 +264,15 @@ def keys_of(cls: type, values: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for value in values:
         items = value
-        if isinstance(value, (list, tuple, deque)) and not growing.is_growing(value):
+        if is_a(value, (list, tuple, deque)) and not growing.is_growing(value):
             items = objects.own_items(value)
-        elif isinstance(value, (set, frozenset, dict)):
+        elif is_a(value, (set, frozenset, dict)):
             found.append(value)
             continue
-        elif not isinstance(value, type({}.items())):
+        elif not is_a(value, type({}.items())):
             continue
         if issubclass(cls, dict) and not issubclass(cls, collections.Counter):
-            items = [item[0] for item in items if isinstance(item, (list, tuple)) and len(item) == 2]
+            items = [item[0] for item in items if is_a(item, (list, tuple)) and len(item) == 2]
         found.extend(items)
     return found
 
@@ -290,7 +291,7 @@ def require_none(
     values = list(values)
     is_certain = not session.containers.has_contents and not session.containers.has_unset
     found = None if is_certain else reached(values, is_several, not torchs, code)
-    if isinstance(found, dict):
+    if is_a(found, dict):
         raise session.error(
             f"{what} is not converted, and is given an object or a module (or what holds one) of which only some paths "
             "set an attribute or registered a part", hint="Set and register the same on every path.", code="D2S254")
@@ -325,16 +326,16 @@ def _takes(f: Any) -> Takes:
     if known is not None:
         return known
     name = unasked(f, "__name__", "")
-    if isinstance(f, types.FunctionType):
+    if is_a(f, types.FunctionType):
         generated = name in _GENERATED and f.__code__.co_filename.startswith("<")
         return Takes.BOTH if generated and "__post_init__" not in f.__code__.co_names else Takes.NOTHING
-    if isinstance(f, type):
+    if is_a(f, type):
         return Takes.BOTH if issubclass(f, (list, deque)) else Takes.HOLDERS if issubclass(f, (dict, set)) else (
             Takes.NOTHING)
     owner = unasked(f, "__self__")
     if owner is itertools.chain and name == "from_iterable":
         return Takes.BOTH
-    cls = unasked(f, "__objclass__") or (owner if isinstance(owner, type) else type(owner))
+    cls = unasked(f, "__objclass__") or (owner if is_a(owner, type) else type(owner))
     for base, methods in _BY_NAME.items():
         if cls is base or base is not object and issubclass(cls, base):
             return methods.get(name, Takes.NOTHING)

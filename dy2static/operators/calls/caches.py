@@ -32,6 +32,7 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator
+from runtime.kinds import is_a
 from runtime.ops.registry import definition
 from runtime.tracer.ambient import objects, one_call, state
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -146,7 +147,7 @@ def _require_last(session: Session, why: str) -> None:
 
 def is_users_cache(f: Any) -> bool:
     """Whether somebody put a function into a cache that has a name where it was written: ``cache(torch.zeros)``."""
-    if not isinstance(f, CACHED):
+    if not is_a(f, CACHED):
         return False
     found: Any = sys.modules.get(f.__module__)
     for name in f.__qualname__.split("."):
@@ -241,7 +242,7 @@ def _as_called(value: Any) -> Any:
     """An argument as eager has it: what stands for a ``torch.Size`` would stay in the cache, as a key."""
     if type(value) is tuple:
         return tuple(map(_as_called, value))
-    if isinstance(value, StagedSize) and all(type(size) is int for size in value):
+    if is_a(value, StagedSize) and all(type(size) is int for size in value):
         return torch.Size(value)
     return value
 
@@ -252,7 +253,7 @@ def _of_trace(session: Session) -> Any:
     def is_of_trace(value: Any) -> bool:
         if is_plain(value):
             return False
-        if id(value) in memo(session).created or holds_traced(value) or isinstance(value, _SYMBOLS):
+        if id(value) in memo(session).created or holds_traced(value) or is_a(value, _SYMBOLS):
             return True
         return module_name(type(value)).partition(".")[0] in _OURS
 
@@ -261,13 +262,13 @@ def _of_trace(session: Session) -> Any:
 
 def _parts(value: Any) -> tuple[Any, ...]:
     """What calling or comparing a value may use."""
-    if isinstance(value, (tuple, frozenset)):
+    if is_a(value, (tuple, frozenset)):
         return tuple(value)
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return (value.func, *value.args, *value.keywords.values())
-    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+    if is_a(value, (types.MethodType, types.BuiltinMethodType)):
         return (value.__self__,)
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
         return (*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
     return ()
@@ -343,7 +344,7 @@ def _differs(place: Place, old: Any) -> bool:
     now = place.get()
     if place.kind != "content":
         return now is not old
-    values = [list(one.items() if isinstance(one, dict) else one) for one in (now, old)]
+    values = [list(one.items() if is_a(one, dict) else one) for one in (now, old)]
     return len(values[0]) != len(values[1]) or any(a is not b for a, b in zip(*map(_flat, values)))
 
 
@@ -361,7 +362,7 @@ def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     session.guards.add_test(key, f"what the cache of {name} holds", lambda: peek(f, args, kwargs) is value)
     if value is not None and is_external(session, value):
         adopt(session, value)
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         adopt(session, value)
         session.guards.add(("cached content", id(value)), f"what {name} gave", lambda: value, value)
     return value
@@ -439,7 +440,7 @@ def _of_own_cache(session: Session, f: Any, value: Any) -> Any:
 
 def _is_of_this_call(session: Session, given: tuple[Any, ...]) -> bool:
     """Whether among the arguments is a tensor that was made inside: no other call has the same key."""
-    return any(isinstance(one, torch.Tensor) and session.knows(one) and session.inputs.own_variable(one) is None
+    return any(is_a(one, torch.Tensor) and session.knows(one) and session.inputs.own_variable(one) is None
                and session.info(one).storage.origin is None for one in given)
 
 
@@ -456,17 +457,17 @@ def _require_unseen(session: Session, made: _Traced, late: bool = False) -> None
     todo, seen = [made.value], {id(one): one for one in made.given}
     while todo:
         one = todo.pop()
-        if id(one) in seen or is_plain(one) or isinstance(one, (Staged, *_SYMBOLS)):
+        if id(one) in seen or is_plain(one) or is_a(one, (Staged, *_SYMBOLS)):
             continue
         seen[id(one)] = one
-        if isinstance(one, torch.Tensor):
+        if is_a(one, torch.Tensor):
             if session.knows(one):
                 cached_results.note(session, one, name, made.before, made.after)
-        elif isinstance(one, Choice):
+        elif is_a(one, Choice):
             todo += one.options
-        elif isinstance(one, (tuple, frozenset)):
+        elif is_a(one, (tuple, frozenset)):
             todo += one
-        elif isinstance(one, slice):
+        elif is_a(one, slice):
             todo += (one.start, one.stop, one.step)
         elif _is_plainly_made(session, one) and (not late or not _is_made_inside(made.function)):
             if not late:  # else that was done when it was made, perhaps on a path that has ended
@@ -481,7 +482,7 @@ def _is_plainly_made(session: Session, value: Any) -> bool:
     if type(value) in _CONTAINERS:
         return True
     created = id(value) in memo(session).created
-    return created and objects.can_be_rebuilt(value) and not isinstance(value, BaseException)
+    return created and objects.can_be_rebuilt(value) and not is_a(value, BaseException)
 
 
 def _note_uncounted(session: Session, f: Any) -> None:
@@ -495,10 +496,10 @@ def _identity(session: Session, value: Any) -> Any:
         return type(value), *(_identity(session, one) for one in value)
     if type(value) is frozenset:
         return frozenset, frozenset(_identity(session, one) for one in value)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         known = session.sizes.expression(value) if value.kind == "int" else None
         return id(value) if known is None else ("size", known)
-    return (type(value), value) if isinstance(value, (int, float, complex, str, bytes, bool, type(None))) else id(value)
+    return (type(value), value) if is_a(value, (int, float, complex, str, bytes, bool, type(None))) else id(value)
 
 
 def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any]) -> None:

@@ -21,6 +21,7 @@ from dy2static.operators.provenance.observed import done
 from dy2static.operators.shared import frames
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.origin import is_made
+from runtime.kinds import is_a
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.values.containers import opened
@@ -134,7 +135,7 @@ def _takes_for_double() -> bool:
 
 def is_mapping(value: Any) -> bool:
     """Whether Python takes a value for a dict after two stars."""
-    return not isinstance(value, _NO_MAPPINGS) and hasattr(value, "keys")
+    return not is_a(value, _NO_MAPPINGS) and hasattr(value, "keys")
 
 
 _NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, set, frozenset, deque, type(None))
@@ -169,13 +170,13 @@ def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwarg
             raise value.raised(f)
         if type(value) is Unfit:
             complain(value)
-        if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):
+        if is_a(value, Choice) and session is not None and place.startswith(KEYWORDS):
             value = without_unfit(session, value, is_mapping, complain)
-        if isinstance(value, Choice) and session is not None and place.startswith(KEYWORDS):
+        if is_a(value, Choice) and session is not None and place.startswith(KEYWORDS):
             return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
                 session, f, args, {**kwargs, place: option}))
         for key, item in _items(value) if place.startswith(KEYWORDS) else ((place, value),):
-            if not isinstance(key, str):
+            if not is_a(key, str):
                 raise TypeError("keywords must be strings")
             if key in given:
                 raise TypeError(f"{_described(f)} got multiple values for keyword argument '{key}'")
@@ -185,7 +186,7 @@ def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwarg
 
 def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     """The items of what stands behind two stars, as Python asks for them."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return value.items()
     return [(key, call(operator.getitem, value, key)) for key in call(value.keys)]
 
@@ -239,13 +240,13 @@ def _getframe(frame: FrameType, depth: int = 0) -> FrameType:
 
 
 def _warn(frame: FrameType, message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
-    if kwargs or not isinstance(stacklevel, int):
+    if kwargs or not is_a(stacklevel, int):
         warnings.warn(message, category, stacklevel + 2, *args, **kwargs)
         return
     stack = list(callers(frame))
     place = stack[min(max(stacklevel, 1), len(stack)) - 1]
-    kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
-    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+    kind = type(message) if is_a(message, Warning) else UserWarning if category is None else category
+    if not (is_a(kind, type) and issubclass(kind, Warning)):
         warnings.warn(message, category, 2)  # raises what eager raises
     registry = place.names.setdefault("__warningregistry__", {})
     module = place.names.get("__name__") or "<string>"

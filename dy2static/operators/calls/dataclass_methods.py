@@ -23,6 +23,7 @@ from dy2static.operators.provenance.classes import note_of_class
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session, active, python_method
+from runtime.kinds import is_a
 
 _COMPARE = {"__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt, "__ge__": operator.ge,
             "__eq__": operator.eq}  # fmt: skip
@@ -51,7 +52,7 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
 def shown(session: Session, f: types.FunctionType, args: tuple[Any, ...]) -> Any:
     """The text that ``__repr__`` gives, if ``dataclass`` wrote that; or NOT_DONE."""
     written = f.__wrapped__ if f.__code__ is _SHOWN and len(args) == 1 else None  # type: ignore[attr-defined]
-    owner = _owner(written, args[0]) if isinstance(written, types.FunctionType) else None
+    owner = _owner(written, args[0]) if is_a(written, types.FunctionType) else None
     if owner is None:
         return NOT_DONE
     around = _SHOWING.set((*_SHOWING.get(), args[0]))
@@ -155,7 +156,7 @@ def _owner(f: types.FunctionType, obj: Any) -> Any:
         return None
     for cls in type(obj).__mro__:
         written = vars(cls).get(f.__name__)
-        while written is not f and isinstance(written, types.FunctionType):  # others may have been put around it
+        while written is not f and is_a(written, types.FunctionType):  # others may have been put around it
             written = vars(written).get("__wrapped__")
         if written is f:
             given = vars(cls).get("__dataclass_params__")

@@ -23,6 +23,7 @@ from dy2static.operators.provenance.names_read import note_reads
 from dy2static.operators.provenance.provenance import CONTAINERS, adopt, global_names, note_modules
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
@@ -38,7 +39,7 @@ _MOST = 256
 def is_transform(f: Any) -> bool:
     """Whether ``f`` is a transform of ``torch.func``, or a function that one made."""
     code = unasked(f, "__code__")
-    if not isinstance(f, types.FunctionType) or not code.co_filename.startswith(batches.TRANSFORMS):
+    if not is_a(f, types.FunctionType) or not code.co_filename.startswith(batches.TRANSFORMS):
         return False
     if not code.co_filename.endswith(_FILES):
         return False
@@ -54,18 +55,18 @@ def note_what_runs(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict
     given = (*args, *kwargs.values())
     held: list[Any] = []
     for one in _reached((f, *given)):
-        if isinstance(one, torch.nn.Module):
+        if is_a(one, torch.nn.Module):
             note_modules(session, one)
             held.append(one)
             forward = type(one).forward
-            if isinstance(forward, types.FunctionType) and not home_of(forward.__code__.co_filename):
+            if is_a(forward, types.FunctionType) and not home_of(forward.__code__.co_filename):
                 note_reads(session, forward, (one, *given))
-        elif isinstance(one, types.FunctionType):
+        elif is_a(one, types.FunctionType):
             boundary.require(session, one, args, kwargs)
             note_reads(session, one, given)
             mine = [*contents.cells_of(one), *(one.__globals__.get(name) for name in global_names(one.__code__))]
             for value in mine:
-                if isinstance(value, CONTAINERS) and value is not one.__globals__:
+                if is_a(value, CONTAINERS) and value is not one.__globals__:
                     adopt(session, value)
             held += mine
     return held
@@ -88,19 +89,19 @@ def _reached(values: tuple[Any, ...]) -> Iterator[Any]:
     todo, seen = deque(values), set[int]()
     while todo and len(seen) < _MOST:
         one = todo.popleft()
-        if id(one) in seen or isinstance(one, torch.Tensor):
+        if id(one) in seen or is_a(one, torch.Tensor):
             continue
         seen.add(id(one))
-        if isinstance(one, types.MethodType):
+        if is_a(one, types.MethodType):
             todo += (one.__self__, one.__func__)
-        elif isinstance(one, functools.partial):
+        elif is_a(one, functools.partial):
             todo += (one.func, *one.args, *one.keywords.values())
-        elif isinstance(one, types.FunctionType):
+        elif is_a(one, types.FunctionType):
             todo += contents.cells_of(one)
             if not home_of(one.__code__.co_filename):
                 yield one
                 todo += [one.__globals__.get(name) for name in global_names(one.__code__)]
-        elif isinstance(one, torch.nn.Module):
+        elif is_a(one, torch.nn.Module):
             yield one
         elif type(one) in (list, tuple):
             todo += one

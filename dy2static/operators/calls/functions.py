@@ -59,6 +59,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.shared.waiting import ends_with_calls
 from dy2static.origin import is_generated_file, root_of
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import catching, contents, source_places
 from runtime.tracer.ambient.calls import Findings, tensors_in
 from runtime.tracer.ambient.theirs import theirs
@@ -115,7 +116,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     instead = torch_in_python.in_python(session, f, args, kwargs) if home == "torch" else None
     if instead is not None:
         return call_function(session, *instead, {})
-    if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
+    if home == "torch" and f.__name__ == "tolist" and args and is_a(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
             policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _asks_gradients(f))
@@ -128,7 +129,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
-        roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
+        roots = args[:1] if args and is_a(args[0], torch.nn.Module) else ()
         if roots and f.__qualname__.startswith("Module.") and "_modules" in vars(roots[0]):
             if f.__name__ not in _OF_CHILDREN:
                 note_modules(session, roots[0])
@@ -136,7 +137,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 note_module(session, roots[0])
         elif roots and "_modules" in vars(roots[0]):  # nn.Linear.forward(layer, x)
             note_modules(session, roots[0])
-        elif args and not isinstance(args[0], (torch.Tensor, torch.nn.Module, type)) and not is_plain(args[0]):
+        elif args and not is_a(args[0], (torch.Tensor, torch.nn.Module, type)) and not is_plain(args[0]):
             note_parts(session, args[0])
         with unconverted(session, f, reason), observed.observed(session, *roots):
             try:
@@ -148,7 +149,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 raise
     if f in policy.AS_IT_IS:
         home = "the standard library"
-        if args and isinstance(args[0], MAPPINGS):
+        if args and is_a(args[0], MAPPINGS):
             keyed.note_method(session, args[0], f.__name__, args[1:])
         try:
             boundary.require(session, f, args, kwargs)
@@ -195,7 +196,7 @@ def call_as_it_is(
             return None
     boundary.require(session, f, args, kwargs)
     keyed_keys.require_none(session, f, (*args, *kwargs.values()))
-    if args and isinstance(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
+    if args and is_a(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
         args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
@@ -222,7 +223,7 @@ def _asks_gradients(f: types.FunctionType) -> bool:
 
 _ASKING = frozenset(
     name for name, one in vars(torch.nn.functional).items()
-    if isinstance(one, types.FunctionType) and "requires_grad" in one.__code__.co_names)  # fmt: skip
+    if is_a(one, types.FunctionType) and "requires_grad" in one.__code__.co_names)  # fmt: skip
 """Functions of ``torch.nn.functional`` that ask ``x.requires_grad``."""
 
 
@@ -239,10 +240,10 @@ def _call_unconverted(
         note_reads(session, f, (*args, *kwargs.values()))
         held += [f.__globals__, *(f.__globals__.get(name) for name in global_names(f.__code__))]
     for one in held:
-        if isinstance(one, CONTAINERS) and one is not f.__globals__:
+        if is_a(one, CONTAINERS) and one is not f.__globals__:
             adopt(session, one)
     for one in (*args, *kwargs.values()):
-        if isinstance(one, torch.nn.Module):
+        if is_a(one, torch.nn.Module):
             note_modules(session, one)
     if home == "the standard library":
         note_methods(session, f, note_given(session, (*args, *kwargs.values())))
@@ -281,7 +282,7 @@ def register_calls(rewrite: Callable[[types.FunctionType], types.FunctionType | 
 
 def note_made_class(session: Session, made: Any) -> None:
     """Give a class the module that asked for it: ``namedtuple()`` and the like look at who calls them."""
-    if isinstance(made, type):
+    if is_a(made, type):
         session.code.given_classes[id(made)] = made
         if str(made.__module__).startswith("dy2static.operators.") and session.code.module_name:
             made.__module__ = session.code.module_name
@@ -365,7 +366,7 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
         require_converted(error)
         raise
     except Exception as error:
-        if isinstance(error, Dy2StaticError):
+        if is_a(error, Dy2StaticError):
             raise
         if session.exceptions.last_error is not None and session.exceptions.last_error is not before:
             raise session.exceptions.last_error from error  # it was taken for another
@@ -466,7 +467,7 @@ def _of_data(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
     owner, name = unasked(f, "__self__"), unasked(f, "__name__", "")
     if (f is torch.Tensor.new or f is torch.Tensor.new_tensor) and args:
         owner, args = args[0], args[1:]
-    if isinstance(owner, torch.Tensor) and name in _CONSTRUCTORS:
+    if is_a(owner, torch.Tensor) and name in _CONSTRUCTORS:
         like: dict[str, Any] = {"dtype": owner.dtype, "device": owner.device}
     elif f is torch.Tensor:
         like = {"dtype": torch.get_default_dtype(), "device": "cpu"}
@@ -486,7 +487,7 @@ def _of_data(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tup
 
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     asked: list[indices.Asked] = []
-    if not isinstance(f, types.FunctionType):
+    if not is_a(f, types.FunctionType):
         args, kwargs, asked = indices.in_place_of_objects(args, kwargs)
     try:
         return _given_to_torch(session, f, args, kwargs)
@@ -501,7 +502,7 @@ def _given_to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dic
     args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
-        if isinstance(f, types.FunctionType):
+        if is_a(f, types.FunctionType):
             with observed.watched_tensors(session, (*args, *kwargs.values())):
                 result = number_arguments.called(session, f, args, kwargs)
         else:
@@ -520,7 +521,7 @@ def require_plain(session: Session, cls: Any) -> None:
     Raises:
         TraceError: D2S213.
     """
-    if isinstance(cls, type) and not module_name(cls).startswith("torch."):
+    if is_a(cls, type) and not module_name(cls).startswith("torch."):
         if issubclass(cls, torch.Tensor) and cls is not torch.Tensor:
             raise session.error(f"a tensor of the class {cls.__name__} is made inside a converted function",
                                 code="D2S213", hint="Make it outside.")

@@ -25,6 +25,7 @@ from dy2static.operators.shared.staging import NO_NAMES, Session, spread
 from runtime.errors import Dy2StaticError
 from runtime.ir import Operator, Variable
 from runtime.ir.operator import GradMode
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, state
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.control.branches import Path, trace_path
@@ -49,7 +50,7 @@ class Handle(Transient):
 
     def remove(self) -> None:
         """Take the hook off again; a second time nothing happens."""
-        if isinstance(self._hook, Operator):
+        if is_a(self._hook, Operator):
             hooked_tensors.take_off(state.current(), self._hook)
         else:
             leaf_gradients.remove_hook(state.current(), self._hook)
@@ -105,7 +106,7 @@ def _refuse_non_leaf() -> NoReturn:
 def _may_have_hooks(session: Session, tensor: Any) -> bool:
     """Whether it is a tensor of the trace's own, which is what hooks are for; where it needs no gradient, torch's error
     is raised."""
-    if not isinstance(tensor, torch.Tensor):
+    if not is_a(tensor, torch.Tensor):
         return False
     if session.code.transforms and transforms.is_under(session, (tensor,), {}):
         return False
@@ -161,24 +162,24 @@ def _looks_up(session: Session, hook: Any) -> bool:
     todo, seen = [hook], set[int]()
     while todo:
         value = todo.pop()
-        if structure.is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, type, types.ModuleType)):
+        if structure.is_plain(value) or id(value) in seen or is_a(value, (torch.Tensor, type, types.ModuleType)):
             continue
         seen.add(id(value))
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             outside = id(value) not in memo(session).created
             held = [*contents.cells_of(value), *_globals_of(value)] if outside else _globals_of(value)
-            if any(structure.is_plain(one) or isinstance(one, torch.Tensor) for one in held):
+            if any(structure.is_plain(one) or is_a(one, torch.Tensor) for one in held):
                 return True
             todo += [*contents.cells_of(value), *_globals_of(value), *(value.__defaults__ or ()),
                      *(value.__kwdefaults__ or {}).values()]  # fmt: skip
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             todo += [value.__func__, value.__self__]
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             todo += [value.func, *value.args, *value.keywords.values()]
         elif type(value) is tuple:
             todo += value
-        elif not isinstance(value, types.BuiltinFunctionType) or not (
-                value.__self__ is None or isinstance(value.__self__, types.ModuleType)):  # fmt: skip
+        elif not is_a(value, types.BuiltinFunctionType) or not (
+                value.__self__ is None or is_a(value.__self__, types.ModuleType)):  # fmt: skip
             return True
     return False
 
@@ -191,7 +192,7 @@ def _globals_of(function: types.FunctionType) -> list[Any]:
     while todo:
         code = todo.pop()
         names.update(code.co_names)
-        todo += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        todo += [one for one in code.co_consts if is_a(one, types.CodeType)]
     return [function.__globals__[name] for name in names if name in function.__globals__]
 
 
@@ -204,16 +205,16 @@ def _lasting(session: Session, hook: Any) -> Callable[[torch.Tensor], torch.Tens
         if structure.is_plain(value) or id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, types.MethodType):
+        if is_a(value, types.MethodType):
             todo += [value.__func__, value.__self__]
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             todo += [value.func, value.args, value.keywords]
-        elif isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, types.ModuleType):
+        elif is_a(value, types.BuiltinMethodType) and not is_a(value.__self__, types.ModuleType):
             todo.append(value.__self__)
-        elif isinstance(value, types.FunctionType) and id(value) in memo(session).created:
+        elif is_a(value, types.FunctionType) and id(value) in memo(session).created:
             todo += [*contents.cells_of(value), value.__defaults__ or (), value.__kwdefaults__ or {}]
         elif type(value) in (tuple, dict) and id(value) not in session.objects.externals:
-            todo += value.values() if isinstance(value, dict) else value
+            todo += value.values() if is_a(value, dict) else value
         elif not is_external(session, value) or id(value) in session.objects.given or (
                 session.objects.externals.get(id(value), (value, None))[1] is not None):  # an argument of this call
             return None
@@ -243,7 +244,7 @@ def _is_same(
         for one in () if again.once else again.block.walk():
             one.grad_mode = "inherit"
         (source,) = op.args
-        same = isinstance(source, Variable) and hook_calls.alike(block, again.block, {var: source})
+        same = is_a(source, Variable) and hook_calls.alike(block, again.block, {var: source})
         tried.undo()
     return same
 
@@ -328,7 +329,7 @@ def _fitting(hook: Any, result: Any, grad: torch.Tensor) -> torch.Tensor:
     """The gradient after a hook; raises what torch raises when it calls one, whose name it says."""
     if result is None:
         return grad
-    if not isinstance(result, torch.Tensor):
+    if not is_a(result, torch.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     name = getattr(hook, "__name__", "<unknown>")
     sizes, its = grad.shape, result.shape

@@ -14,6 +14,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.shared import arity
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from dy2static.operators.shared.stored import MODULES
+from runtime.kinds import is_a
 from runtime.ops.keyed import KeyedDict
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.ambient.unasked import unasked
@@ -26,7 +27,7 @@ from runtime.tracer.values.structure import Growing, Number, Options, growing, l
 
 def is_growing(value: object) -> bool:
     """Whether a value is such a list, deque or tuple."""
-    return isinstance(value, (list, deque, tuple)) and growing(value) is not None
+    return is_a(value, (list, deque, tuple)) and growing(value) is not None
 
 
 def kinds_of(items: Any) -> frozenset[str] | None:
@@ -35,14 +36,14 @@ def kinds_of(items: Any) -> frozenset[str] | None:
         return None
     grown = growing(items)
     if grown is not None:
-        options = grown.item.options if isinstance(grown.item, Options) else (grown.item,)
-        if not all(isinstance(one, Number) for one in options):
+        options = grown.item.options if is_a(grown.item, Options) else (grown.item,)
+        if not all(is_a(one, Number) for one in options):
             return None
-        return frozenset(one.kind for one in options if isinstance(one, Number))
+        return frozenset(one.kind for one in options if is_a(one, Number))
     found: set[str] = set()
-    for value in (option for item in items for option in (item.options if isinstance(item, Choice) else (item,))):
+    for value in (option for item in items for option in (item.options if is_a(item, Choice) else (item,))):
         inside = kinds_of(value) if type(value) in (list, tuple) else {
-            value.kind if isinstance(value, Staged) else type(value).__name__}  # fmt: skip
+            value.kind if is_a(value, Staged) else type(value).__name__}  # fmt: skip
         if inside is None:
             return None
         found |= inside
@@ -60,14 +61,14 @@ def held_now(target: Any) -> tuple[Any, Any]:
     A tensor is itself, whatever it holds; a list, dict or list of modules whose length is known, as long as it has as
     many items; a dict whose keys are numbers of the run is the list of them.
     """
-    if isinstance(target, MODULES):
+    if is_a(target, MODULES):
         return target, len(target)
-    if isinstance(target, KeyedDict):
+    if is_a(target, KeyedDict):
         held, row = held_now(target._keys)
         return held, target._removed if row is None else row
-    if not isinstance(target, (list, tuple, deque, dict)):
+    if not is_a(target, (list, tuple, deque, dict)):
         return target, None
-    if isinstance(target, dict):
+    if is_a(target, dict):
         content = several(target)
         return (target, len(target)) if content is None else (content, None)
     row = list_row(target)
@@ -88,14 +89,14 @@ def checked(session: Session, target: Any, key: Any) -> contextlib.AbstractConte
 
 def same_index(a: Any, b: Any) -> bool:
     """Whether two keys are surely one."""
-    if isinstance(a, Staged) and isinstance(b, Staged):
+    if is_a(a, Staged) and is_a(b, Staged):
         return a.var is b.var
     return a is b or (type(a) in (int, str) and type(a) is type(b) and bool(a == b))
 
 
 def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``target.name(*args)``."""
-    kind = deque if isinstance(target, deque) else tuple if type(target) is tuple else list
+    kind = deque if is_a(target, deque) else tuple if type(target) is tuple else list
     if kind is tuple and name not in ("__len__", "__getitem__"):
         if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
             return getattr(target, name)(*args)
@@ -110,12 +111,12 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
         return array.length(session, target)
     if name in _SYNTAX and not kwargs:
         return _SYNTAX[name](session, target, *args)
-    if name in ("extend", "extendleft") and len(args) == 1 and not isinstance(args[0], (list, tuple, deque)):
+    if name in ("extend", "extendleft") and len(args) == 1 and not is_a(args[0], (list, tuple, deque)):
         args = (call(list, args[0]),)
     function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
         raise refusal(session, f"{kind.__name__}.{name}")
-    if name in ("pop", "insert") and args and not isinstance(args[0], (int, Staged)):
+    if name in ("pop", "insert") and args and not is_a(args[0], (int, Staged)):
         args = (call(operator.index, args[0]), *args[1:])
     if name in ("pop", "popleft") and len(args) < 2:
         with checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
@@ -149,11 +150,11 @@ def shortened(session: Session, made: deque[Any]) -> deque[Any]:
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
     require_key(_empty(target), key)
-    if isinstance(key, slice) and not isinstance(target, deque):
+    if is_a(key, slice) and not is_a(target, deque):
         part = array.slice_(session, target, key)
         return tuple(part) if type(target) is tuple else part
     with checked(session, target, key):
-        if isinstance(target, deque):
+        if is_a(target, deque):
             array_methods.require_index(session, target, key)
         elif type(target) is tuple:
             array_methods.require_index(session, target, key, "tuple index out of range")
@@ -161,7 +162,7 @@ def read(session: Session, target: Any, key: Any) -> Any:
 
 
 def _empty(target: Any) -> Any:
-    return deque() if isinstance(target, deque) else () if type(target) is tuple else []
+    return deque() if is_a(target, deque) else () if type(target) is tuple else []
 
 
 @acts_for_user
@@ -169,7 +170,7 @@ def require_key(empty: Any, key: Any, operation: Callable[..., Any] = operator.g
     """Raise what Python raises for what is no index of a sequence; ``empty`` is one without items."""
     if type(key) is int:
         return
-    if isinstance(key, slice):
+    if is_a(key, slice):
         plain: Any = slice(*(_plain(part) for part in (key.start, key.stop, key.step)))
     else:
         plain = _plain(key)
@@ -179,21 +180,21 @@ def require_key(empty: Any, key: Any, operation: Callable[..., Any] = operator.g
 
 def _plain(key: Any) -> Any:
     """A number like a staged one: of the same class, and no step that could not be taken."""
-    return key.python_type(1) if isinstance(key, Staged) else key
+    return key.python_type(1) if is_a(key, Staged) else key
 
 
 def write(session: Session, target: Any, key: Any, value: Any) -> None:
     """``target[key] = value``."""
     require_key(_empty(target), key, operator.setitem, ())
-    if isinstance(key, slice) and isinstance(target, list):
-        values = value if isinstance(value, (list, tuple)) else call(list, value)
+    if is_a(key, slice) and is_a(target, list):
+        values = value if is_a(value, (list, tuple)) else call(list, value)
         if key == slice(None) and values:
             array.replace(session, target, list(values))
         else:
             array.splice(session, target, key, list(values))
         return
     with checked(session, target, key):
-        if isinstance(target, deque):
+        if is_a(target, deque):
             array_methods.require_index(session, target, key)
         array.set_(session, target, key, value)
 
@@ -201,10 +202,10 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
 def delete(session: Session, target: Any, key: Any) -> None:
     """``del target[key]``."""
     require_key(_empty(target), key, operator.delitem)
-    if isinstance(key, slice):
+    if is_a(key, slice):
         array.splice(session, target, key, [])
         return
-    kind = "deque" if isinstance(target, deque) else "list assignment"
+    kind = "deque" if is_a(target, deque) else "list assignment"
     with checked(session, target, key):
         array_methods.require_index(session, target, key, f"{kind} index out of range")
         array.pop(session, target, key)
@@ -218,7 +219,7 @@ def add_in_place(session: Session, target: Any, op: str, value: Any) -> Any:
     """``target += value`` and ``target *= value``."""
     if op == "+=":
         return method(session, target, "extend", (value,), {})
-    if op == "*=" and type(value) is int and not isinstance(target, deque):
+    if op == "*=" and type(value) is int and not is_a(target, deque):
         return array.repeat(session, target, value)
     raise refusal(session, op)
 
@@ -229,9 +230,9 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             torch.concatenate: "aten.cat.default"}.get(f)  # fmt: skip
     given = dict(zip(("tensors", "dim"), args)) | kwargs
     dim = given.get("dim", given.get("axis", 0))
-    if name is None or set(given) - {"tensors", "dim", "axis"} or isinstance(dim, Staged):
+    if name is None or set(given) - {"tensors", "dim", "axis"} or is_a(dim, Staged):
         raise refusal(session, unasked(f, "__name__", str(f)))
-    if isinstance(given["tensors"], deque):  # torch takes none
+    if is_a(given["tensors"], deque):  # torch takes none
         theirs(f, *(deque() if arg is given["tensors"] else arg for arg in args), **{
             name: deque() if arg is given["tensors"] else arg for name, arg in kwargs.items()})
     return array.join(session, name, given["tensors"], dim)
@@ -239,7 +240,7 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 def holds(values: Any) -> bool:
     """Whether such a list is among the arguments of a call."""
-    return any(is_growing(value) or isinstance(value, Growing) for value in values)
+    return any(is_growing(value) or is_a(value, Growing) for value in values)
 
 
 def refusal(session: Session, what: str) -> Exception:

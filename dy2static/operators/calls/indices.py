@@ -14,6 +14,7 @@ from dy2static.errors import Dy2StaticError
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import any_staged, python_method
+from runtime.kinds import is_a
 
 
 class Asked:
@@ -52,7 +53,7 @@ def require_asked(asked: list[Asked]) -> bool:
     """
     for one in asked:
         if one.failure is not None and (
-                isinstance(one.failure, Dy2StaticError) or not isinstance(one.failure, Exception)):  # fmt: skip
+                is_a(one.failure, Dy2StaticError) or not is_a(one.failure, Exception)):  # fmt: skip
             raise one.failure
     return any(one.staged for one in asked)
 
@@ -75,7 +76,7 @@ def in_place_of_objects(
                 same = all(one is other for one, other in zip(items, value))
                 known[id(value)] = value if same else kind(items)
             return known[id(value)]
-        method = None if isinstance(value, int) else python_method(value, "__index__")
+        method = None if is_a(value, int) else python_method(value, "__index__")
         if method is None or home_of(method.__code__.co_filename) or hasattr(kind, "__torch_function__"):
             return value
         asked.append(type(kind.__name__, (Asked,), {})(value, method))
@@ -91,7 +92,7 @@ def with_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[A
         if type(value) in (list, tuple):
             items = [replaced(item) for item in value]
             return value if all(one is other for one, other in zip(items, value)) else type(value)(items)
-        return value.numbers[0] if isinstance(value, Asked) and value.staged else value
+        return value.numbers[0] if is_a(value, Asked) and value.staged else value
 
     return tuple(map(replaced, args)), {name: replaced(arg) for name, arg in kwargs.items()}
 

@@ -23,6 +23,7 @@ from dy2static.operators.provenance.keyed_keys import (
     is_of_run,
 )
 from dy2static.operators.shared.staging import Choice, Session, distribute
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedItems, KeyedSet, KeyedView
 from runtime.tracer.values import structure, tables
 
@@ -45,7 +46,7 @@ def is_kind(cls: Any) -> bool:
 
 def made(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args)`` for a class of dicts or sets that is to hold numbers of the run; NotImplemented for others."""
-    if not isinstance(f, type):
+    if not is_a(f, type):
         return _of_a_class(session, f, args, kwargs)
     cls = _KINDS.get(id(f))
     if cls is None or kwargs or (f is defaultdict and not all(one is None or callable(one) for one in args[:1])):
@@ -54,7 +55,7 @@ def made(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     given = args[first:]
     if len(given) > 1:
         return NotImplemented
-    if given and isinstance(given[0], Choice) and _is_keyed(given[0]):
+    if given and is_a(given[0], Choice) and _is_keyed(given[0]):
         return distribute(session, given[0], lambda option: traced(session, f, (*args[:first], option), {}))
     here = session.location()
     if here not in session.call.known.keyed and not (given and _brings(session, f, given[0])):
@@ -70,7 +71,7 @@ def of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
     pairs = [part for part in parts if len(part) == 2]
     mappings = [part[0] for part in parts if len(part) == 1]
     here = session.location()
-    if here not in session.call.known.keyed and not any(isinstance(one, Keyed) for one in mappings):
+    if here not in session.call.known.keyed and not any(is_a(one, Keyed) for one in mappings):
         if not _are_of_run([key for key, _ in pairs]):
             return NotImplemented
     found = traced(session, keyed_in_python.NumberDict, (), {})
@@ -94,12 +95,12 @@ def of_items(session: Session, items: tuple[Any, ...]) -> Any:
 
 
 def _is_staged(item: Any) -> bool:
-    return is_of_run(item) or isinstance(item, Choice)
+    return is_of_run(item) or is_a(item, Choice)
 
 
 def _brings(session: Session, f: Any, given: Any) -> bool:
     """Whether what a dict or set is made of has numbers of the run as keys."""
-    if isinstance(given, Keyed):
+    if is_a(given, Keyed):
         return True
     grown = structure.growing(given) if growing.is_growing(given) else None
     if grown is not None:
@@ -128,7 +129,7 @@ def note_method(session: Session, owner: Any, name: str, given: tuple[Any, ...])
     """
     if not given or not is_kind(type(owner)):
         return
-    if name in _OF_ONE[isinstance(owner, set)] or name == "get" and type(given[0]) is tuple:
+    if name in _OF_ONE[is_a(owner, set)] or name == "get" and type(given[0]) is tuple:
         become(session, owner, given[0])
     elif name in _OF_MANY and any(_brings(session, type(owner), one) for one in given):
         begin_again(session, owner)
@@ -143,19 +144,19 @@ _OF_MANY = frozenset({
 
 
 def _first_of_two(item: structure.Structure) -> structure.Structure | None:
-    return item.items[0] if isinstance(item, structure.Sequence) and len(item.items) == 2 else None
+    return item.items[0] if is_a(item, structure.Sequence) and len(item.items) == 2 else None
 
 
 def _is_number(item: structure.Structure | None) -> bool:
     """Whether the items of a list that grew are numbers or texts, or tuples of such; some of them may be None."""
-    if isinstance(item, structure.Options):
-        others = [one for one in item.options if not (isinstance(one, structure.Known) and one.value is None)]
+    if is_a(item, structure.Options):
+        others = [one for one in item.options if not (is_a(one, structure.Known) and one.value is None)]
         return bool(others) and all(map(_is_number, others))
-    if isinstance(item, structure.Sequence):
+    if is_a(item, structure.Sequence):
         return item.kind is tuple and all(map(_is_number, item.items))
-    if isinstance(item, structure.Array):
-        return item.kind is tuple and isinstance(item.item, structure.Number) and item.item.kind != "float"
-    return isinstance(item, structure.Number) and item.kind in KINDS
+    if is_a(item, structure.Array):
+        return item.kind is tuple and is_a(item.item, structure.Number) and item.item.kind != "float"
+    return is_a(item, structure.Number) and item.kind in KINDS
 
 
 def taken(
@@ -164,28 +165,28 @@ def taken(
     """The arguments of a builtin that goes over them: the keys in place of such dicts and sets."""
     if id(f) not in _TAKING:
         return args, kwargs
-    if id(f) in _BY_ORDER and len(args) == 1 and isinstance(args[0], KeyedItems) and "key" not in kwargs:
+    if id(f) in _BY_ORDER and len(args) == 1 and is_a(args[0], KeyedItems) and "key" not in kwargs:
         kwargs = {**kwargs, "key": keyed_in_python.first_of_two}  # as no two keys are equal
     return tuple(_listed(session, f, one, kwargs) if _is_keyed(one) else one for one in args), kwargs
 
 
 def _is_keyed(value: Any) -> bool:
     """Whether it is such a dict or set, or one of several values among which is one."""
-    return isinstance(value, Keyed) or isinstance(value, Choice) and any(map(_is_keyed, value.options))
+    return is_a(value, Keyed) or is_a(value, Choice) and any(map(_is_keyed, value.options))
 
 
 def _listed(session: Session, f: Any, value: Any, kwargs: dict[str, Any]) -> Any:
-    if not isinstance(value, Keyed):
+    if not is_a(value, Keyed):
         return distribute(session, value, lambda option: _listed(session, f, option, kwargs)) if (
-            isinstance(value, Choice)) else value
-    if isinstance(value, KeyedSet):
+            is_a(value, Choice)) else value
+    if is_a(value, KeyedSet):
         value = tables.unbound(session, value)
-    rounds = f is sum and isinstance(value, KeyedSet) and value._added is True and holds_floats(value._keys)  # type: ignore[attr-defined]
-    if isinstance(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs and not rounds:
+    rounds = f is sum and is_a(value, KeyedSet) and value._added is True and holds_floats(value._keys)  # type: ignore[attr-defined]
+    if is_a(value, KeyedSet) and id(f) in _IN_ANY_ORDER and "key" not in kwargs and not rounds:
         return traced(session, list, (value._keys,), {})
-    if isinstance(value, KeyedSet):
+    if is_a(value, KeyedSet):
         return traced(session, value._listed, (), {})  # type: ignore[attr-defined]
-    view: Any = value if isinstance(value, KeyedView) else traced(session, value.keys, (), {})
+    view: Any = value if is_a(value, KeyedView) else traced(session, value.keys, (), {})
     return traced(session, view._listed, (), {})
 
 
@@ -201,10 +202,10 @@ def of_real(session: Session, value: Any) -> Any:
 
 def _of_a_class(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``dict.get(d, key)``, ``dict.fromkeys(keys)``, ``vars(d)``; NotImplemented for others."""
-    if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        own = bool(args) and isinstance(args[0], Keyed) and issubclass(args[0].stands_for, f.__objclass__)
+    if is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        own = bool(args) and is_a(args[0], Keyed) and issubclass(args[0].stands_for, f.__objclass__)
         return traced(session, getattr(args[0], f.__name__), args[1:], kwargs) if own else NotImplemented
-    if (f is vars or f is dir) and args and isinstance(args[0], Keyed):
+    if (f is vars or f is dir) and args and is_a(args[0], Keyed):
         return f(args[0].stands_for())
     if type(f) is not types.BuiltinFunctionType or f.__name__ != "fromkeys":
         return NotImplemented

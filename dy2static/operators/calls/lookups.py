@@ -23,6 +23,7 @@ from dy2static.operators.shared.staging import Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Block, Location, Operator, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control.branches import Path
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
@@ -62,10 +63,10 @@ def note_held(session: Session, value: Any) -> None:
     todo, seen = [value], set[int]()
     while todo:
         one = todo.pop()
-        if id(one) in seen or is_plain(one) or isinstance(one, torch.Tensor):
+        if id(one) in seen or is_plain(one) or is_a(one, torch.Tensor):
             continue
         seen.add(id(one))
-        if isinstance(one, CONTAINERS) and id(one) in session.objects.externals:
+        if is_a(one, CONTAINERS) and id(one) in session.objects.externals:
             if written(session, Place("content", one)):
                 session.guards.looked_up(f"the content of a {type(one).__name__}", functools.partial(_itself, one), one)
                 continue
@@ -73,8 +74,8 @@ def note_held(session: Session, value: Any) -> None:
                 if not holds_traced(one):
                     what = f"the content of a {type(one).__name__}"
                     session.guards.add(("content", id(one)), what, functools.partial(_itself, one), one)
-        elif isinstance(one, (tuple, *CONTAINERS)):
-            todo += dict.values(one) if isinstance(one, dict) else one
+        elif is_a(one, (tuple, *CONTAINERS)):
+            todo += dict.values(one) if is_a(one, dict) else one
 
 
 def _itself(value: Any) -> Any:
@@ -85,7 +86,7 @@ def may_change(found: LookedUp) -> bool:
     """Whether it is usual that something else is there the next time: that of a function of the user's is not."""
     code = types.FunctionType, types.CodeType, type
     return bool(found.others) or any(
-        not _is_certain(one) and one.value is not None and not isinstance(one.value, code)
+        not _is_certain(one) and one.value is not None and not is_a(one.value, code)
         for one in found.guards.values())
 
 
@@ -100,7 +101,7 @@ def put_test(session: Session, found: LookedUp, path: Path, location: Location |
             if operand is not None:
                 operands.append(operand)
                 others.append(one)
-            elif isinstance(one.value, torch.Tensor):
+            elif is_a(one.value, torch.Tensor):
                 if not torch_internals.is_fake(one.value):  # the Program reads no more than what it looks like
                     guards.append(Guard(one.description, one.get, _looks_like(one.value), location=one.location))
             elif _can_be_compared(session, one.value):
@@ -179,7 +180,7 @@ def _raising(what: str, location: Location | None) -> Callable[..., None]:
 
 def held_in_closures(function: Any, depth: int = 4) -> list[Any]:
     """What the closures of a function hold, and those of the functions among it."""
-    while not isinstance(function, types.FunctionType):
+    while not is_a(function, types.FunctionType):
         inner = unasked(function, "__func__") or unasked(function, "func")
         if inner is None:
             return []
@@ -196,8 +197,8 @@ def held_in_closures(function: Any, depth: int = 4) -> list[Any]:
 def _is_certain(guard: Guard) -> bool:
     """Whether it is about what nobody changes, a module by its name or what a library has; or about no change."""
     value = guard.value
-    return guard.once or isinstance(value, types.ModuleType) or (
-        isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
+    return guard.once or is_a(value, types.ModuleType) or (
+        is_a(value, (type, types.FunctionType, types.BuiltinFunctionType))
         and is_librarys(str(value.__module__)))
 
 
@@ -212,17 +213,17 @@ def leave_out_changed(session: Session, found: LookedUp, made: Container[Variabl
 
 def _memory(session: Session, value: Any) -> Variable | None:
     """The Variable of a staged value, or what the memory of a tensor holds."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value.var
-    known = isinstance(value, torch.Tensor) and torch_internals.is_fake(value) and session.knows(value)
+    known = is_a(value, torch.Tensor) and torch_internals.is_fake(value) and session.knows(value)
     return session.info(value).storage.value if known else None
 
 
 def _operand(session: Session, value: Any) -> Variable | None:
     """What each run has for a value, if it is one that each run has another one for."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value.var if session.visible(value.var) else None
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         return None
     fake = value if torch_internals.is_fake(value) else session.inputs.lifted(value)
     if fake is None or not session.knows(fake) or not session.visible(session.info(fake).storage.value):
@@ -232,11 +233,11 @@ def _operand(session: Session, value: Any) -> Variable | None:
 
 def _looks_like(tensor: torch.Tensor) -> Callable[[Any], bool]:
     kind = _kind(tensor)
-    return lambda there: isinstance(there, torch.Tensor) and _kind(there) == kind
+    return lambda there: is_a(there, torch.Tensor) and _kind(there) == kind
 
 
 def _can_be_compared(session: Session, value: Any) -> bool:
-    if isinstance(value, torch.Tensor) or holds_traced(value):
+    if is_a(value, torch.Tensor) or holds_traced(value):
         return False
     return not by_identity(value) or is_external(session, value)
 
@@ -278,9 +279,9 @@ def _is_same(there: Any, value: Any) -> bool:
     """Whether what is there now gives what a run had there."""
     if there is value:
         return True
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         return same_plain(there, value)
-    if not isinstance(there, torch.Tensor) or _kind(there) != _kind(value):
+    if not is_a(there, torch.Tensor) or _kind(there) != _kind(value):
         return False
     if there.layout is not torch.strided:
         return there is value or torch.equal(there.to_dense(), value.to_dense())

@@ -21,6 +21,7 @@ from dy2static.operators.calls import tensors_in_python
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 
 _EACH: Any = tensors_in_python.each
 _VIEWS = frozenset({"__iter__", "__reversed__", "keys", "values", "items"})
@@ -31,7 +32,7 @@ def called(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
     """``f(*args, **kwargs)``, or NotImplemented where no such module is among the arguments."""
     if not module_parts.may_be_open(session) or f.__name__ in _VIEWS:
         return NotImplemented
-    given = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, torch.nn.Module)]
+    given = [arg for arg in (*args, *kwargs.values()) if is_a(arg, torch.nn.Module)]
     if not module_parts.among(given):
         return NotImplemented
     run = functools.partial(traced, session, f, args, kwargs)

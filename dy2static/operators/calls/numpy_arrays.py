@@ -25,6 +25,7 @@ from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import unasked
@@ -71,15 +72,15 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """
     if type(f) is ArrayMethod:
         return method(session, f, args, kwargs)
-    if id(f) in _SHOWING and args and isinstance(args[0], host_memory.WITH_MEMORY):
+    if id(f) in _SHOWING and args and is_a(args[0], host_memory.WITH_MEMORY):
         return _shown(session, f, args, kwargs)
     owner = unasked(f, "__self__")
-    if isinstance(owner, numpy.ndarray) and f.__name__ == "fill" and isinstance((*args, None)[0], (Staged, NumpyArray)):
+    if is_a(owner, numpy.ndarray) and f.__name__ == "fill" and is_a((*args, None)[0], (Staged, NumpyArray)):
         return traced(session, operator.setitem, (owner, ..., *args), {})
     given = [*args, *kwargs.values()]
     name = _FUNCTIONS.get(id(f))
     if name is not None or id(f) in _MAKING or id(f) in _TO_TENSOR:
-        chosen = next((one for one in walk(given, _items, _DEEPEST) if isinstance(one, Choice)), None)
+        chosen = next((one for one in walk(given, _items, _DEEPEST) if is_a(one, Choice)), None)
         if chosen is not None and any(map(_holds_array, (*given, *chosen.options))):
             return distribute(session, chosen, lambda option: traced(
                 session, f, _with(args, chosen, option), _with(kwargs, chosen, option)))
@@ -91,21 +92,21 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return _written(session, f, args, kwargs)
     if arrays and f is numpy.copyto and len(args) == 2 and not kwargs:
         return traced(session, operator.setitem, (args[0], ..., args[1]), {})
-    if not arrays and not any(isinstance(one, torch.Tensor) for one in given):
+    if not arrays and not any(is_a(one, torch.Tensor) for one in given):
         return _of_numbers(session, f, args, kwargs)
     if name is not None and (arrays or type(f) is numpy.ufunc):
         return numpy_calls.record(name, args, kwargs)
-    if isinstance(owner, numpy.ufunc):
+    if is_a(owner, numpy.ufunc):
         return numpy_calls.record(f"{f.__self__.__name__}.{f.__name__}", args, kwargs)
-    if id(f) in _MAKING and args and isinstance(args[0], (NumpyArray, torch.Tensor)):
+    if id(f) in _MAKING and args and is_a(args[0], (NumpyArray, torch.Tensor)):
         return _made(session, _MAKING[id(f)], args, kwargs)
     if not arrays:
         return NotImplemented
     if id(f) in _MAKING and type(args[0] if args else None) in (list, tuple):
         return numpy_calls.record("array", args, kwargs)
-    if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], NumpyScalar):
+    if is_a(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and is_a(args[0], NumpyScalar):
         return numpy_calls.record("ndarray.astype", (args[0], f), {})
-    if id(f) in _TO_TENSOR and isinstance(args[0] if args else None, NumpyArray):
+    if id(f) in _TO_TENSOR and is_a(args[0] if args else None, NumpyArray):
         return _tensor(session, _TO_TENSOR[id(f)], f, args, kwargs)
     return NotImplemented
 
@@ -121,7 +122,7 @@ def _written(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     result = traced(session, f, args[: f.nin], {key: one for key, one in kwargs.items() if key != "out"})
     if out is None:
         return result
-    fits = isinstance(out, (NumpyArray, numpy.ndarray)) and isinstance(result, NumpyArray) and f.nout == 1
+    fits = is_a(out, (NumpyArray, numpy.ndarray)) and is_a(result, NumpyArray) and f.nout == 1
     if not fits or "where" in kwargs or len(out) != length(session, result) or (
             not numpy.can_cast(dtype_of(result), getattr(out, "dtype", None) or dtype_of(out), "same_kind")):
         raise session.error(f"numpy.{f.__name__}() is given an array to write into that is not like its result",
@@ -134,13 +135,13 @@ def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """``np.log(n)``, ``np.mean([a, b])`` and ``np.float64(n)`` of numbers of the run, which NumPy makes its own of."""
     if not any_staged(args) or any_staged(kwargs.values()) or not all(map(_is_of_numbers, args)):
         return NotImplemented
-    if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], Staged):
+    if is_a(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and is_a(args[0], Staged):
         return NotImplemented if kwargs else _scalar(session, f, args[0])
     name = _FUNCTIONS.get(id(f)) or _MAKING.get(id(f))
     if name is None or (type(f) is not numpy.ufunc and not any(type(one) in (list, tuple) for one in args[:1])):
         return NotImplemented
     given = tuple(_as_array(session, one) if type(one) in (list, tuple) and any_staged([one]) else one for one in args)
-    if any(isinstance(one, NumpyArray) for one in given):
+    if any(is_a(one, NumpyArray) for one in given):
         return called(session, f, given, kwargs)
     return numpy_calls.record(name, args, kwargs) if type(f) is numpy.ufunc else NotImplemented
 
@@ -162,13 +163,13 @@ def _scalar(session: Session, kind: Any, value: Staged) -> Any:
 
 def _of_arrays(session: Session, value: Any) -> Any:
     """Arguments with lists of tensors, which NumPy takes for their arrays."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return {key: _of_arrays(session, one) for key, one in value.items()}
 
     def inside(one: Any) -> Any:
         if type(one) in (list, tuple) and _holds_tensor(one):
             return type(one)(inside(item) for item in one)
-        return numpy_calls.of_tensor(session, one) if isinstance(one, torch.Tensor) else one
+        return numpy_calls.of_tensor(session, one) if is_a(one, torch.Tensor) else one
 
     return tuple(inside(one) if type(one) in (list, tuple) else one for one in value) if type(value) is tuple else (
         inside(value) if type(value) is list else value)
@@ -185,7 +186,7 @@ def _with(value: Any, chosen: Any, option: Any) -> Any:
 
 def _is_of_numbers(value: Any) -> bool:
     """Whether it is a number, or a list or tuple of such whose length is known."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value.kind in ("int", "float", "bool")
     if type(value) in (list, tuple):
         return all(map(_is_of_numbers, value))
@@ -194,7 +195,7 @@ def _is_of_numbers(value: Any) -> bool:
 
 def _as_array(session: Session, values: Any) -> Any:
     """The array that NumPy makes of a list: of floats, with whole numbers among them, or of whole numbers."""
-    kinds = {one.kind if isinstance(one, Staged) else type(one).__name__ for one in walk([values], _items, _DEEPEST)
+    kinds = {one.kind if is_a(one, Staged) else type(one).__name__ for one in walk([values], _items, _DEEPEST)
              if type(one) not in (list, tuple)}
     if kinds <= {"float", "int"}:
         dtype = torch.float64 if "float" in kinds else torch.int64
@@ -207,7 +208,7 @@ _DEEPEST = 32
 
 
 def _holds_array(value: Any) -> bool:
-    return any(isinstance(one, NumpyArray) for one in walk([value], _items, _DEEPEST))
+    return any(is_a(one, NumpyArray) for one in walk([value], _items, _DEEPEST))
 
 
 def _items(value: Any) -> Any:
@@ -215,12 +216,12 @@ def _items(value: Any) -> Any:
 
 
 def _holds_tensor(value: Any) -> bool:
-    return any(isinstance(one, torch.Tensor) for one in walk([value], _items, _DEEPEST))
+    return any(is_a(one, torch.Tensor) for one in walk([value], _items, _DEEPEST))
 
 
 def holds_arrays(value: Any) -> bool:
     """Whether it is an array, or one of several values among which is one."""
-    return isinstance(value, NumpyArray) or isinstance(value, Choice) and any(map(holds_arrays, value.options))
+    return is_a(value, NumpyArray) or is_a(value, Choice) and any(map(holds_arrays, value.options))
 
 
 def require_none(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -260,13 +261,13 @@ def require_no_data(session: Session, f: Any, values: Any) -> None:
     Raises:
         TraceError: D2S213.
     """
-    of_ufunc = isinstance(unasked(f, "__self__"), numpy.ufunc)  # np.add.reduce
+    of_ufunc = is_a(unasked(f, "__self__"), numpy.ufunc)  # np.add.reduce
     if not of_ufunc and not str(unasked(f, "__module__") or "").startswith("numpy"):
         return
-    if isinstance(f, numpy.ufunc) or f is numpy.iterable:  # which ask what they are given
+    if is_a(f, numpy.ufunc) or f is numpy.iterable:  # which ask what they are given
         return
-    values = [list(value.data) if isinstance(value, UserList) else value for value in values]
-    if any_staged(values) or any(isinstance(one, StagedSequence) for one in walk(values, _items, _DEEPEST)):
+    values = [list(value.data) if is_a(value, UserList) else value for value in values]
+    if any_staged(values) or any(is_a(one, StagedSequence) for one in walk(values, _items, _DEEPEST)):
         raise session.error(
             f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
             hint="Use torch.tensor(), or do it outside the converted function.", code="D2S213")
@@ -279,9 +280,9 @@ def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, 
         raise session.error(f"numpy.{name}() of an array of the Program with such options", code="D2S213",
                             hint="Give the array and a dtype.")
     array = args[0]
-    if isinstance(array, torch.Tensor):
+    if is_a(array, torch.Tensor):
         array = numpy_calls.of_tensor(session, array)
-    elif isinstance(array, NumpyScalar):
+    elif is_a(array, NumpyScalar):
         array = numpy_calls.record("reshape", (numpy_calls.record("atleast_1d", (array,), {}), ()), {})
     copies = name == "array" if given.get("copy") is None else bool(given["copy"])
     dtype = given.get("dtype")
@@ -320,7 +321,7 @@ def _tensor(session: Session, name: str, f: Any, args: tuple[Any, ...], kwargs: 
     tensor = numpy_calls.to_tensor(session, array)
     if name == "from_numpy":
         return tensor
-    if isinstance(array, NumpyScalar) and name != "tensor":
+    if is_a(array, NumpyScalar) and name != "tensor":
         tensor = tensor.clone()
     options = dict(zip(("dtype", "device"), args[1:])) | kwargs
     if set(options) - {"dtype", "device"}:
@@ -343,14 +344,14 @@ def as_data(session: Session, f: Any, data: Any) -> Any:
     Raises:
         TraceError: D2S213, one holds an array.
     """
-    if not isinstance(data, (list, tuple)) or not _holds_array(data):
+    if not is_a(data, (list, tuple)) or not _holds_array(data):
         return data
     items: list[Any] = []
     for one in data:
         if type(one) is NumpyScalar:
             items.append(one.tensor)
         else:
-            require_none(session, f, (one,) if isinstance(one, NumpyArray) else (), {})
+            require_none(session, f, (one,) if is_a(one, NumpyArray) else (), {})
             items.append(as_data(session, f, one))
     return items
 
@@ -376,10 +377,10 @@ def beside_tensors(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]
     Raises:
         TraceError: D2S213, a tensor and an array.
     """
-    if isinstance(a, torch.Tensor) and type(b) is NumpyScalar:
+    if is_a(a, torch.Tensor) and type(b) is NumpyScalar:
         return a, number(session, b)
-    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
-        if isinstance(a, NumpyArray) or isinstance(b, NumpyArray):
+    if is_a(a, torch.Tensor) or is_a(b, torch.Tensor):
+        if is_a(a, NumpyArray) or is_a(b, NumpyArray):
             raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
                                 hint="Make the array a tensor (torch.from_numpy).")
     return a, b
@@ -393,9 +394,9 @@ def beside_numbers(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]
         TraceError: D2S210, whether it fits into that dtype is only known while the Program runs.
     """
     compares = op in ("==", "!=", "<", "<=", ">", ">=")
-    if isinstance(a, Staged) and isinstance(b, OF_NUMPY):
+    if is_a(a, Staged) and is_a(b, OF_NUMPY):
         return _fitting(session, a, b, compares), b
-    if isinstance(b, Staged) and isinstance(a, OF_NUMPY):
+    if is_a(b, Staged) and is_a(a, OF_NUMPY):
         return a, _fitting(session, b, a, compares)
     return a, b
 
@@ -404,7 +405,7 @@ OF_NUMPY = (NumpyArray, numpy.generic, numpy.ndarray)
 
 
 def _fitting(session: Session, value: Staged, other: Any, compares: bool) -> NumpyScalar:
-    dtype = dtype_of(other) if isinstance(other, NumpyArray) else other.dtype
+    dtype = dtype_of(other) if is_a(other, NumpyArray) else other.dtype
     if value.kind in ("bool", "int", "float") and dtype.kind in "biuf":
         wanted = numpy.result_type(dtype, value.python_type(1))
         if compares and wanted.kind in "iu" and wanted != numpy.uint64:
@@ -460,7 +461,7 @@ def method(session: Session, found: ArrayMethod, args: tuple[Any, ...], kwargs: 
         return number(session, found.array)
     if found.name == "tolist" and not args and not kwargs:
         return found.array.tensor.tolist()
-    if found.name in _WRITING and isinstance(found.array, NumpyScalar):
+    if found.name in _WRITING and is_a(found.array, NumpyScalar):
         getattr(dtype_of(found.array).type(), found.name)(*args, **kwargs)
     if found.name == "fill" and len(args) == 1 and not kwargs:
         return traced(session, operator.setitem, (found.array, ..., *args), {})
@@ -496,15 +497,15 @@ def _as_places(session: Session, key: Any) -> Any:
 
 def as_key(session: Session, obj: Any, key: Any) -> Any:
     """A key of a tensor or sequence: arrays in it are tensors for torch, scalars are numbers."""
-    if isinstance(key, NumpyScalar):
-        if isinstance(obj, _BY_PLACE) and dtype_of(key).kind not in "iu":
-            like = next(kind for kind in _BY_PLACE if isinstance(obj, kind))
+    if is_a(key, NumpyScalar):
+        if is_a(obj, _BY_PLACE) and dtype_of(key).kind not in "iu":
+            like = next(kind for kind in _BY_PLACE if is_a(obj, kind))
             _theirs(operator.getitem, like(), dtype_of(key).type())  # which Python refuses, in its words
         return number(session, key)
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         if type(key) is tuple and any(map(_holds_array, key)):
             return tuple(as_key(session, obj, one) for one in key)
-        return numpy_calls.to_tensor(session, key) if isinstance(key, NumpyArray) else key
+        return numpy_calls.to_tensor(session, key) if is_a(key, NumpyArray) else key
     return key
 
 
@@ -513,9 +514,9 @@ _BY_PLACE = (list, tuple, str, bytes, deque)
 
 def as_number_only(session: Session, value: Any) -> Any:
     """What is stored to a tensor: a scalar of NumPy's is a number; torch takes no array."""
-    if isinstance(value, NumpyScalar):
+    if is_a(value, NumpyScalar):
         return number(session, value)
-    if isinstance(value, NumpyArray):
+    if is_a(value, NumpyArray):
         _theirs(torch.zeros(1).__setitem__, 0, numpy.zeros(session.fake(value.tensor).dim() * (1,), dtype_of(value)))
     return value
 
@@ -536,7 +537,7 @@ def as_number(session: Session, array: NumpyArray, name: str) -> Any:
     if session.fake(array.tensor).dim():
         raise session.error(f"{name}() of a NumPy array with dimensions", code="D2S213", hint="Use .item().")
     value = reads.number(session, array.tensor)
-    return session.scalar(name, value) if isinstance(value, Staged) and value.kind != name else value
+    return session.scalar(name, value) if is_a(value, Staged) and value.kind != name else value
 
 
 def items(session: Session, array: NumpyArray) -> Iterator[Any]:
@@ -551,13 +552,13 @@ def length(session: Session, array: NumpyArray) -> int:
     """``len(array)``."""
     fake = session.fake(array.tensor)
     if not fake.dim():
-        _theirs(len, numpy.float32(0) if isinstance(array, NumpyScalar) else numpy.zeros(()))
+        _theirs(len, numpy.float32(0) if is_a(array, NumpyScalar) else numpy.zeros(()))
     return int(fake.shape[0])
 
 
 def eager_class(array: NumpyArray) -> type:
     """What ``type(array)`` is in eager."""
-    return dtype_of(array).type if isinstance(array, NumpyScalar) else numpy.ndarray
+    return dtype_of(array).type if is_a(array, NumpyScalar) else numpy.ndarray
 
 
 __all__ = [

@@ -10,6 +10,7 @@ import numpy
 import torch
 
 from dy2static.operators.shared.staging import Session, Staged, any_staged
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar, dtype_of
 
@@ -18,10 +19,10 @@ def is_view(session: Session, array: NumpyArray, key: Any) -> bool:
     """Whether ``array[key]`` is in the array's memory: the key has slices that go forward, and fewer numbers than the
     array has dimensions."""
     parts = key if type(key) is tuple else (key,)
-    if not _is_basic(key) or any(isinstance(one, (numpy.ndarray, NumpyArray, Staged)) for one in parts):
+    if not _is_basic(key) or any(is_a(one, (numpy.ndarray, NumpyArray, Staged)) for one in parts):
         return False
     for one in parts:
-        if type(one) is slice and any(isinstance(bound, Staged) for bound in (one.start, one.stop, one.step)):
+        if type(one) is slice and any(is_a(bound, Staged) for bound in (one.start, one.stop, one.step)):
             return False
     numbers = sum(type(one) is int for one in parts)
     places = sum(not (one is None or one is ...) for one in parts)
@@ -35,26 +36,26 @@ def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tup
         Exception: What NumPy raises for such a key or value.
         TraceError: D2S213, the key is an array of places, or what NumPy does to the value has no form.
     """
-    if isinstance(array, NumpyScalar):
+    if is_a(array, NumpyScalar):
         _theirs(operator.setitem, dtype_of(array).type(), key, 0)
     if type(key) is list and _are_places(session, array, key):
         key = numpy.array(key)
     elif not _is_basic(key):
         raise _no_write(session)
-    if isinstance(array, NumpyCopy) or not _is_value(value):
+    if is_a(array, NumpyCopy) or not _is_value(value):
         raise _no_write(session)
     _try_write(session, array, key, value)
-    if type(value) is not complex and isinstance(value, (bool, int, float, numpy.generic)):  # NumPy cuts and rounds
+    if type(value) is not complex and is_a(value, (bool, int, float, numpy.generic)):  # NumPy cuts and rounds
         value = _as_written(array, value)
     if not _fits(array, value):
         raise _no_write(session)
-    if isinstance(value, (numpy.ndarray, numpy.generic)):
+    if is_a(value, (numpy.ndarray, numpy.generic)):
         value = torch.from_numpy(numpy.array(value))
-    elif isinstance(value, NumpyScalar):
+    elif is_a(value, NumpyScalar):
         value = value.tensor
-    elif isinstance(value, NumpyArray):
+    elif is_a(value, NumpyArray):
         value = value.tensor.clone()  # NumPy writes memory that overlaps as if it did not
-    if isinstance(value, torch.Tensor) and type(key) is numpy.ndarray and key.dtype.kind == "i":
+    if is_a(value, torch.Tensor) and type(key) is numpy.ndarray and key.dtype.kind == "i":
         value = value.to(array.tensor.dtype)  # torch writes places in no other dtype
     key = tuple(map(_as_torch, key)) if type(key) is tuple else _as_torch(key)
     return array.tensor.data, key, value  # autograd does not see what NumPy writes
@@ -75,14 +76,14 @@ def _no_write(session: Session) -> Exception:
 def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> None:
     """Raise what NumPy raises for arrays of these sizes."""
     parts = key if type(key) is tuple else (key,)
-    masks = any(isinstance(one, NumpyArray) for one in parts)  # of the run
-    several = isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyScalar)
+    masks = any(is_a(one, NumpyArray) for one in parts)  # of the run
+    several = is_a(value, (NumpyArray, numpy.ndarray)) and not is_a(value, NumpyScalar)
     bounds = [bound for one in parts if type(one) is slice for bound in (one.start, one.stop)]
-    if masks and several or several and any(isinstance(one, Staged) for one in bounds):  # how many items there are
+    if masks and several or several and any(is_a(one, Staged) for one in bounds):  # how many items there are
         raise _no_write(session)
     sample = _sample(session, array)
-    given = _sample(session, value) if isinstance(value, NumpyArray) else 0 if isinstance(value, Staged) else value
-    places = tuple(_sample(session, one) == 0 if isinstance(one, NumpyArray) else 0 if isinstance(one, Staged)
+    given = _sample(session, value) if is_a(value, NumpyArray) else 0 if is_a(value, Staged) else value
+    places = tuple(_sample(session, one) == 0 if is_a(one, NumpyArray) else 0 if is_a(one, Staged)
                    else slice(None) if type(one) is slice and any_staged([one.start, one.stop]) else one
                    for one in parts)  # fmt: skip
     with warnings.catch_warnings():
@@ -104,7 +105,7 @@ def _sample(session: Session, array: NumpyArray) -> Any:
     fake = session.fake(array.tensor)
     if not all(type(size) is int for size in fake.shape):
         raise _no_write(session)
-    return numpy.zeros(tuple(fake.shape), dtype_of(array))[() if isinstance(array, NumpyScalar) else ...]
+    return numpy.zeros(tuple(fake.shape), dtype_of(array))[() if is_a(array, NumpyScalar) else ...]
 
 
 def _are_places(session: Session, array: NumpyArray, key: list[Any]) -> bool:
@@ -117,7 +118,7 @@ def _are_places(session: Session, array: NumpyArray, key: list[Any]) -> bool:
 def _as_torch(key: Any) -> Any:
     if type(key) is numpy.ndarray:
         return torch.from_numpy(key.copy())
-    return key.tensor if isinstance(key, NumpyArray) else key
+    return key.tensor if is_a(key, NumpyArray) else key
 
 
 def _is_basic(key: Any) -> bool:
@@ -129,8 +130,8 @@ def _is_basic(key: Any) -> bool:
             if not all(bound is None or _is_int(bound) for bound in bounds) or (
                     one.step is not None and not (type(one.step) is int and one.step > 0)):  # fmt: skip
                 return False
-        elif isinstance(one, NumpyArray):
-            if isinstance(one, (NumpyScalar, NumpyCopy)) or one.tensor.dtype is not torch.bool or len(parts) > 1:
+        elif is_a(one, NumpyArray):
+            if is_a(one, (NumpyScalar, NumpyCopy)) or one.tensor.dtype is not torch.bool or len(parts) > 1:
                 return False
         elif type(one) is numpy.ndarray:
             if one.dtype != numpy.bool_ or len(parts) > 1:
@@ -141,27 +142,27 @@ def _is_basic(key: Any) -> bool:
 
 
 def _is_int(value: Any) -> bool:
-    return type(value) is int or isinstance(value, Staged) and value.kind == "int"
+    return type(value) is int or is_a(value, Staged) and value.kind == "int"
 
 
 def _is_value(value: Any) -> bool:
     kinds = (bool, int, float, complex, str, Staged, numpy.generic, numpy.ndarray, NumpyArray, type(None))
-    return isinstance(value, kinds) and not isinstance(value, NumpyCopy)
+    return is_a(value, kinds) and not is_a(value, NumpyCopy)
 
 
 def _fits(array: NumpyArray, value: Any) -> bool:
     """Whether a value is written to an array as it is, or rounded to its floats."""
     dtype = dtype_of(array)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         to_float = dtype.kind == "f" and dtype.itemsize >= 4
         return value.kind == "bool" or (value.kind == "int" and (to_float or dtype == "i8")) or (
             value.kind == "float" and to_float)
     if type(value) in (bool, int, float):
         return type(value) is not float or dtype.kind in "fcb"
-    if isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyCopy):
-        given = dtype_of(value) if isinstance(value, NumpyArray) else value.dtype
+    if is_a(value, (NumpyArray, numpy.ndarray)) and not is_a(value, NumpyCopy):
+        given = dtype_of(value) if is_a(value, NumpyArray) else value.dtype
         return numpy.can_cast(given, dtype, "same_kind") and given.kind in "biufc" and dtype.kind in "biufc"
-    return isinstance(value, numpy.generic) and numpy.can_cast(value.dtype, dtype, "safe")
+    return is_a(value, numpy.generic) and numpy.can_cast(value.dtype, dtype, "safe")
 
 
 def augmented(session: Session, op: str, array: NumpyArray, value: Any, result: Any) -> NumpyArray:
@@ -171,7 +172,7 @@ def augmented(session: Session, op: str, array: NumpyArray, value: Any, result: 
         TypeError: In NumPy's words: the result's dtype is of another kind.
         TraceError: D2S213, it has other sizes.
     """
-    if not isinstance(result, NumpyArray) or isinstance(array, NumpyCopy):
+    if not is_a(result, NumpyArray) or is_a(array, NumpyCopy):
         raise session.error(f"'{op}' of a NumPy array that is only known while the Program runs", code="D2S213",
                             hint="Write the operation out, and bind its result.")
     if not numpy.can_cast(dtype_of(result), dtype_of(array), "same_kind"):

@@ -19,6 +19,7 @@ from dy2static.errors import Dy2StaticError
 from dy2static.operators.shared.staging import Session
 from dy2static.origin import root_of
 from runtime import recursion_limit
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.control.recursion import Argument, begin, open_recursion
 from runtime.tracer.recording.session import Scope
@@ -115,7 +116,7 @@ def _alike(a: Activation, b: Activation) -> bool:
 
 def _like(a: Any, b: Any) -> bool:
     """Whether two values are one, or two that only a run knows; of tuples all items."""
-    if isinstance(a, tuple) and type(a) is type(b):
+    if is_a(a, tuple) and type(a) is type(b):
         return len(a) == len(b) and all(map(_like, a, b))
     traced = structure.has_traced(a) and structure.has_traced(b)
     return structure.same_known(a, b) or (traced and type(a) is type(b))

@@ -15,6 +15,7 @@ import torch
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.growing import held_now
 from dy2static.operators.shared.staging import Session, Staged, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.scalars import StagedStr
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -40,7 +41,7 @@ class StagedSequence:
         """
         for inner in self.inner_sequences:
             inner.consume(session)
-        if isinstance(self, StagedIterator):
+        if is_a(self, StagedIterator):
             if self.consumed:
                 raise session.error(
                     f"a {self.python_name} whose length is only known while the Program runs is iterated over twice",
@@ -111,13 +112,13 @@ class StagedRange(StagedSequence):
 
     def __eq__(self, other: object) -> Any:
         session = state.active()
-        if session is None or not isinstance(other, (range, StagedRange)):
+        if session is None or not is_a(other, (range, StagedRange)):
             return NotImplemented
         return True if other is self else _same_range(session, self, other)
 
     def __ne__(self, other: object) -> Any:
         same = self.__eq__(other)
-        if isinstance(same, Staged):
+        if is_a(same, Staged):
             return state.current().scalar("eq", same, False)
         return same if same is NotImplemented else not same
 
@@ -129,7 +130,7 @@ class StagedRange(StagedSequence):
             code="D2S261", hint="Use its bounds, as numbers that are compared one by one.")
 
     def length(self, session: Session) -> Any:
-        if isinstance(self._length, Staged) and not session.visible(self._length.var):  # it was made in a branch
+        if is_a(self._length, Staged) and not session.visible(self._length.var):  # it was made in a branch
             return _count(session, self.start, self.stop, self.step)
         return self._length
 
@@ -144,12 +145,12 @@ def _same_range(session: Session, a: StagedRange, b: Any) -> Any:
 
     def joined(op: str, first: Any, second: Any) -> Any:
         ends = op == "or_"
-        if isinstance(first, Staged) and isinstance(second, Staged):
+        if is_a(first, Staged) and is_a(second, Staged):
             return session.scalar(op, first, second)
-        known, other = (second, first) if isinstance(first, Staged) else (first, second)
+        known, other = (second, first) if is_a(first, Staged) else (first, second)
         return ends if known is ends else other
 
-    length, other = a.length(session), b.length(session) if isinstance(b, StagedRange) else len(b)
+    length, other = a.length(session), b.length(session) if is_a(b, StagedRange) else len(b)
     steps = joined("or_", length == 1, a.step == b.step)
     items = joined("or_", length == 0, joined("and_", a.start == b.start, steps))
     return joined("and_", length == other, items)
@@ -157,7 +158,7 @@ def _same_range(session: Session, a: StagedRange, b: Any) -> Any:
 
 def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
     """``len(range(start, stop, step))``."""
-    if isinstance(step, Staged):
+    if is_a(step, Staged):
         stride: Any = step
         up = (stop - start + stride - 1) // stride
         down = (start - stop - stride - 1) // -stride
@@ -168,7 +169,7 @@ def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
         count = (stop - start + (step - 1)) // step
     else:
         count = (start - stop + (-step - 1)) // -step
-    return session.scalar("max", count, 0) if isinstance(count, Staged) else max(count, 0)
+    return session.scalar("max", count, 0) if is_a(count, Staged) else max(count, 0)
 
 
 class GrownItems(StagedSequence):
@@ -196,7 +197,7 @@ class GrownItems(StagedSequence):
     def _now(self, session: Session) -> tuple[Any, Any]:
         """What the list holds; a deque that is changed under a loop is an error, on the paths that change it."""
         now = held_now(self.target)
-        if isinstance(self.target, deque) and not _same(now, self._first):
+        if is_a(self.target, deque) and not _same(now, self._first):
             raise changed(session, self.target)
         return now
 
@@ -323,7 +324,7 @@ class StagedZip(StagedIterator):
                 _require_equal(session, lengths[0], length, number)
         result = lengths[0]
         for length in lengths[1:]:
-            staged = isinstance(result, Staged) or isinstance(length, Staged)
+            staged = is_a(result, Staged) or is_a(length, Staged)
             result = session.scalar("min", result, length) if staged else min(result, length)
         return result
 
@@ -334,7 +335,7 @@ class StagedZip(StagedIterator):
 def _require_equal(session: Session, first: Any, other: Any, number: int) -> None:
     for flag, word in ((other >= first, "shorter"), (other <= first, "longer")):
         message = f"zip() argument {number} is {word} than argument{'s 1-' + str(number - 1) if number > 2 else ' 1'}"
-        if isinstance(flag, Staged):
+        if is_a(flag, Staged):
             session.emit("assert", [session.operand(flag)], attrs={"exception": "ValueError", "message": message})
         elif not flag:
             raise ValueError(message)
@@ -365,7 +366,7 @@ class StagedReversed(StagedIterator):
         self.inner = inner
         self.inner_sequences = (inner,)
         self._length = inner.length(session)
-        self._held = held_now(inner.target) if isinstance(inner, GrownItems) else None
+        self._held = held_now(inner.target) if is_a(inner, GrownItems) else None
 
     def length(self, session: Session) -> Any:
         self._require_unchanged(session)
@@ -376,7 +377,7 @@ class StagedReversed(StagedIterator):
         return self.inner.get(session, self._length - 1 - index)
 
     def _require_unchanged(self, session: Session) -> None:
-        if isinstance(self.inner, GrownItems) and self._held and not _same(self._held, held_now(self.inner.target)):
+        if is_a(self.inner, GrownItems) and self._held and not _same(self._held, held_now(self.inner.target)):
             raise changed(session, self.inner.target)
 
 
@@ -398,20 +399,20 @@ class Transposed(StagedIterator):
 
 def spelled(value: Any) -> Any:
     """Text that is only known while the Program runs as the sequence of its characters; anything else as it is."""
-    return Characters(value) if isinstance(value, StagedStr) else value
+    return Characters(value) if is_a(value, StagedStr) else value
 
 
 def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
-    if isinstance(value, StagedSequence):
+    if is_a(value, StagedSequence):
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
         return GrownItems(value)
-    if isinstance(value, StagedStr):
+    if is_a(value, StagedStr):
         return Characters(value)
-    if isinstance(value, UserList) and _reads_its_data(type(value)):
+    if is_a(value, UserList) and _reads_its_data(type(value)):
         return staged_sequence(session, vars(value).get("data"))
-    if isinstance(value, torch.Tensor) and session.knows(value):
+    if is_a(value, torch.Tensor) and session.knows(value):
         fake = session.fake(value)
         if fake.dim() and type(fake.shape[0]) is not int:
             return TensorRows(session, value)

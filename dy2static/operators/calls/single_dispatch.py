@@ -13,6 +13,7 @@ from typing import Any
 
 from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Choice, Session, distribute
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 
 _find: Any = functools._find_impl  # type: ignore[attr-defined]  # what ``dispatch`` does, without its cache
@@ -26,7 +27,7 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if not args:
         return theirs(f, **kwargs)  # raises
     first, *rest = args
-    if isinstance(first, Choice):
+    if is_a(first, Choice):
         return distribute(session, first, lambda option: called(session, f, (option, *rest), kwargs))
     cls = traced(session, getattr, (first, "__class__"), {})
     found: Any = f

@@ -22,6 +22,7 @@ from dy2static.operators.shared import staged_counts
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.control.branches import PathEnds
@@ -61,7 +62,7 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """``call(args, kwargs)`` with plain values, or numbers that ``f`` takes, in place of all staged ones."""
     overloads = torch_internals.overloads_of(f)
     owner = unasked(f, "__self__")
-    method = isinstance(owner, torch.Tensor)
+    method = is_a(owner, torch.Tensor)
     staged = sorted(_staged(args, kwargs), key=lambda one: one[1].kind not in ("bool", "str"))
     for place, value in staged:
         taken = torch_internals.types_taken(overloads, place[0], method)
@@ -121,9 +122,9 @@ def _staged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Pla
 
 
 def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Staged]]:
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         yield place, value
-    elif isinstance(value, (list, tuple)):
+    elif is_a(value, (list, tuple)):
         for index, item in enumerate(value):
             yield from _inside(item, (*place, index))
 
@@ -132,7 +133,7 @@ def _put(
     args: tuple[Any, ...], kwargs: dict[str, Any], place: Place, value: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     key, *rest = place
-    if isinstance(key, str):
+    if is_a(key, str):
         return args, {**kwargs, key: _replaced(kwargs[key], rest, value)}
     return (*args[:key], _replaced(args[key], rest, value), *args[key + 1 :]), kwargs
 
@@ -143,14 +144,14 @@ def _replaced(held: Any, place: list[int | str], value: Any) -> Any:
     items = list(held)
     index: Any = place[0]
     items[index] = _replaced(items[index], place[1:], value)
-    return items if isinstance(held, list) else tuple(items)
+    return items if is_a(held, list) else tuple(items)
 
 
 def _rank(args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> int:
     """The number of dimensions of the first tensor of a call."""
     for value in (owner, *args, *kwargs.values()):
-        for one in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(one, torch.Tensor):
+        for one in value if is_a(value, (list, tuple)) else (value,):
+            if is_a(one, torch.Tensor):
                 return one.dim()
     return 0
 
@@ -160,7 +161,7 @@ def _rank(args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> int:
 
 def _of_flag(session: Session, flag: Any, run: Callable[[Any], Any]) -> Any:
     known = known_sizes.decide(session, flag)
-    if not isinstance(known, Staged):
+    if not is_a(known, Staged):
         return run(known)
     return tracer_cond.cond(session, flag, lambda: run(True), lambda: run(False), NO_NAMES)
 
@@ -235,7 +236,7 @@ def _raising(
         error = _tried(session, lambda: run(sample))
         if error is not None:
             args = error.args
-            if isinstance(error, IndexError) and not any(str(sample) in str(arg) for arg in args):
+            if is_a(error, IndexError) and not any(str(sample) in str(arg) for arg in args):
                 args = (_out_of_range(rank),)
             raised = type(error)(*(_with_value(session, arg, str(sample), value) for arg in args))
         else:  # shape rules do not look; kernels do
@@ -269,7 +270,7 @@ def _out_of_range(rank: int) -> str:
 
 def _with_value(session: Session, text: Any, sample: str, value: Any) -> Any:
     """The text with what a staged value is in place of the sample."""
-    if not isinstance(text, str) or sample not in text:
+    if not is_a(text, str) or sample not in text:
         return text
     before, _, after = text.partition(sample)
     said = value if value.kind == "str" else session.scalar("str", value)
@@ -286,7 +287,7 @@ def _of_int(
 
     A value for which the result has another form gets a path of its own; those in ``special`` have one.
     """
-    if isinstance(f, types.FunctionType):  # it computes with the number before an operator has it
+    if is_a(f, types.FunctionType):  # it computes with the number before an operator has it
         raise _refusal(session, f, value, names)
     number = value if value.kind == "int" else session.scalar("int", value)
     placeholder = number_operands.int_stand_in(session, number)

@@ -20,6 +20,7 @@ import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.shared.staging import NO_NAMES, Session
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
@@ -112,21 +113,21 @@ def _raise_where(session: Session, flag: Any, message: str, count: Any = None) -
 
 def _function_of(f: Any) -> tuple[types.FunctionType | None, int]:
     """The Python function that gets the arguments of a call, and how many come before them."""
-    if isinstance(f, types.FunctionType):
+    if is_a(f, types.FunctionType):
         return f, 0
-    if isinstance(f, types.MethodType):
+    if is_a(f, types.MethodType):
         function, given = _function_of(f.__func__)
         return function, given + 1
-    if isinstance(f, type):
+    if is_a(f, type):
         if type(f).__call__ is not type.__call__ or issubclass(f, torch.Tensor):
             return None, 0
         for name in ("__new__", "__init__"):
             method = getattr(f, name)
-            if isinstance(method, types.FunctionType):
+            if is_a(method, types.FunctionType):
                 return method, 1
         return None, 0
-    method = getattr(type(f), "forward" if isinstance(f, torch.nn.Module) else "__call__", None)
-    return (method, 1) if isinstance(method, types.FunctionType) else (None, 0)
+    method = getattr(type(f), "forward" if is_a(f, torch.nn.Module) else "__call__", None)
+    return (method, 1) if is_a(method, types.FunctionType) else (None, 0)
 
 
 __all__ = ["fitted", "holds_items"]

@@ -8,6 +8,7 @@ import torch
 
 from dy2static.operators.calls.sequences import StagedSize
 from dy2static.operators.shared.staging import Session, Staged, any_staged
+from runtime.kinds import is_a
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
@@ -17,11 +18,11 @@ def to_torch(session: Session, value: Any) -> Any:
 
     A ``torch.Size`` stays one: constructors that take data or sizes (``torch.Tensor``, ``x.new``) ask for the class.
     """
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value if value.kind == "str" else session.sizes.symbolic(value)
-    if isinstance(value, StagedSize):
+    if is_a(value, StagedSize):
         sizes = tuple(to_torch(session, item) for item in value)
-        return sizes if any(isinstance(size, torch.SymBool) for size in sizes) else torch.Size(sizes)
+        return sizes if any(is_a(size, torch.SymBool) for size in sizes) else torch.Size(sizes)
     if type(value) in (list, tuple):
         return type(value)(to_torch(session, item) for item in value) if any_staged(value) else value
     if type(value) is dict:
@@ -33,10 +34,10 @@ def to_torch(session: Session, value: Any) -> Any:
 
 def from_torch(session: Session, value: Any) -> Any:
     """The value with staged numbers in place of symbolic ones."""
-    if isinstance(value, _SYMBOLIC):
+    if is_a(value, _SYMBOLIC):
         return session.sizes.staged(value)
-    if isinstance(value, torch.Size):
+    if is_a(value, torch.Size):
         return StagedSize(from_torch(session, size) for size in value)
-    if type(value) in (list, tuple) and any(isinstance(item, _SYMBOLIC) for item in value):
+    if type(value) in (list, tuple) and any(is_a(item, _SYMBOLIC) for item in value):
         return type(value)(from_torch(session, item) for item in value)
     return value

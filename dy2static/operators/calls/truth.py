@@ -19,6 +19,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     unbound_message,
 )
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
@@ -28,13 +29,13 @@ from runtime.tracer.values.numpy_arrays import NumpyArray
 def truth_of(session: Session, value: Any) -> Any:
     """``bool(value)``: a staged bool where it is only known at run time, else a plain one."""
     value = opened(value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: truth_of(session, option))
-    if isinstance(value, NumpyArray):
+    if is_a(value, NumpyArray):
         return truth_of(session, numpy_arrays.truth(session, value))
-    if isinstance(value, (torch.Tensor, Staged)):
+    if is_a(value, (torch.Tensor, Staged)):
         return tracer_cond.truth(session, value)
-    if isinstance(value, Undefined):
+    if is_a(value, Undefined):
         raise UnboundLocalError(unbound_message(value.name))
     python_method(value, "__bool__")  # a guard also where the class has none
     name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
@@ -49,7 +50,7 @@ def truth_of(session: Session, value: Any) -> Any:
     if method is None:
         return bool(value)
     result = call(method, value)  # once: it may have effects
-    if isinstance(result, Staged):
+    if is_a(result, Staged):
         return tracer_cond.truth(session, result)
     if name == "__bool__" and type(result) is not bool:
         raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
@@ -60,14 +61,14 @@ def truth_of(session: Session, value: Any) -> Any:
 
 def _staged_length(session: Session, value: Any) -> Any:
     """The length of a sequence whose length is staged, None for anything else."""
-    if isinstance(value, StagedSequence):
+    if is_a(value, StagedSequence):
         return None if is_iterator(value) else value.length(session)
     return array.length(session, value) if structure.growing(value) is not None else None
 
 
 def is_iterator(value: object) -> bool:
     """Whether a value stands for an iterator of Python's (``zip``, ``map``), which is always true."""
-    return isinstance(value, StagedIterator)
+    return is_a(value, StagedIterator)
 
 
 __all__ = ["is_iterator", "truth_of"]

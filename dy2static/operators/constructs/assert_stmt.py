@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, active
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.control import cond as tracer_cond
 
@@ -20,7 +21,7 @@ def assert_stmt(cond: Any, message: Callable[[], Any] | None = None) -> None:
     session = active()
     if session is not None:
         cond = truth_of(session, cond)
-        if isinstance(cond, Staged):
+        if is_a(cond, Staged):
             _stage(session, cond, message)
             return
     if not cond:
@@ -29,7 +30,7 @@ def assert_stmt(cond: Any, message: Callable[[], Any] | None = None) -> None:
 
 def _stage(session: Session, flag: Staged, message: Callable[[], Any] | None) -> None:
     text = message() if message is not None and _is_constant(message) else None
-    if message is None or isinstance(text, str):
+    if message is None or is_a(text, str):
         session.emit("assert", [session.operand(flag)], attrs={"exception": "AssertionError", "message": text})
         return
     evaluate = message

@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, active
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers import known_sizes
 
@@ -53,8 +54,8 @@ def _staged(session: Session, parts: tuple[Callable[[], Any], ...], stop: bool) 
     if len(parts) == 1:
         return value
     flag = known_sizes.decide(session, truth_of(session, value))
-    if isinstance(flag, Staged):
-        is_bool = isinstance(value, Staged) and value.kind == "bool"
+    if is_a(flag, Staged):
+        is_bool = is_a(value, Staged) and value.kind == "bool"
         last: list[Any] = []
 
         def rest() -> Any:
@@ -68,7 +69,7 @@ def _staged(session: Session, parts: tuple[Callable[[], Any], ...], stop: bool) 
         result = tracer_cond.cond(session, flag, *branches, NO_NAMES)
         if is_bool and last and last[0] is (not stop):
             return value
-        if is_bool and last and isinstance(result, Staged):
+        if is_bool and last and is_a(result, Staged):
             session.sizes.note_meaning(result, "or_" if stop else "and_", (value, last[0]))
         return result
     return value if flag is stop else _staged(session, parts[1:], stop)
@@ -79,6 +80,6 @@ def not_(value: Any) -> Any:
     session = active()
     if session is not None:
         value = truth_of(session, value)
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             return session.scalar("not_", value)
     return not value

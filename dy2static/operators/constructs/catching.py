@@ -14,6 +14,7 @@ from typing import Any
 from dy2static import traceback
 from dy2static.operators.shared import frames
 from dy2static.operators.shared.staging import Session, active
+from runtime.kinds import is_a
 from runtime.tracer.ambient.catching import Passed
 from runtime.tracer.recording import faults
 
@@ -47,9 +48,9 @@ class catching:  # reads as a statement in generated code
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
             self._leave(self._session)
-            if isinstance(error, Exception):
+            if is_a(error, Exception):
                 faults.require_users(self._session, error)
-        elif isinstance(error, Exception) and frames.local.call is not None:
+        elif is_a(error, Exception) and frames.local.call is not None:
             traceback.rewrite(error)  # a handler may show it, or ask it where it was raised
 
     def _leave(self, session: Session) -> None:

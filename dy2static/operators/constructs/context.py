@@ -25,6 +25,7 @@ from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method, stages
 from dy2static.operators.shared.waiting import Within, waiting
+from runtime.kinds import is_a
 from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.unasked import unasked
@@ -38,10 +39,10 @@ def context(manager: Any) -> Any:
         return manager
     if type(manager) is Within:
         entered = context(manager.manager)
-        if isinstance(entered, _Entered):
+        if is_a(entered, _Entered):
             entered.waits = manager.waits
         return entered
-    if isinstance(manager, Choice) or isinstance(unasked(manager, "gen"), Choice):  # what @contextmanager made
+    if is_a(manager, Choice) or is_a(unasked(manager, "gen"), Choice):  # what @contextmanager made
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")
@@ -83,19 +84,19 @@ class _Entered:
             return False
         if self.catches:
             self.session.exceptions.catching.pop()
-        if isinstance(error, Exception) and faults.is_ours(error):
+        if is_a(error, Exception) and faults.is_ours(error):
             _leave_with(self.manager, error)
             faults.require_users(self.session, error)
-        if isinstance(error, OURS):
+        if is_a(error, OURS):
             if not _is_users(self.manager):
                 _leave_with(self.manager, error)
             return False
         result = _method(self.manager, "__exit__")(kind, error, trace)
-        if isinstance(result, bool) or result is None:
+        if is_a(result, bool) or result is None:
             return bool(result)
         if kind is not None and stages(result):
             flag = truth_of(self.session, result)
-            if isinstance(flag, Staged):
+            if is_a(flag, Staged):
                 raise self.session.error(
                     "whether a context manager swallows an exception is only known while the Program runs",
                     hint="Use try and except.", code="D2S229")
@@ -103,7 +104,7 @@ class _Entered:
 
     def _tell(self, error: Any) -> Any:
         """Leave the block with an exception that is a value, or with none, on each path as it is there."""
-        if isinstance(error, Choice):
+        if is_a(error, Choice):
             return distribute(self.session, error, self._tell)
         leave = _method(self.manager, "__exit__")
         return leave(None, None, None) if error is None else leave(type(error), error, _Trace())
@@ -148,10 +149,10 @@ def _is_users(manager: Any) -> bool:
 
 def may_swallow(manager: Any) -> bool:
     """Whether ``__exit__`` may answer that an exception is done with."""
-    if isinstance(manager, contextlib.suppress):
+    if is_a(manager, contextlib.suppress):
         return False  # it says itself what it catches
     generator = unasked(manager, "gen")
-    if isinstance(manager, contextlib.AbstractContextManager) and isinstance(generator, types.GeneratorType):
+    if is_a(manager, contextlib.AbstractContextManager) and is_a(generator, types.GeneratorType):
         return _catches_around_yield(generator.gi_code)
     method = python_method(manager, "__exit__")
     if method is None or home_of(method.__code__.co_filename):
@@ -183,11 +184,11 @@ def _catches_around_yield(code: types.CodeType) -> bool:
     except (OSError, SyntaxError):
         return True
     return any(
-        isinstance(node, ast.Try) and bool(node.handlers or _leaves(node.finalbody))
-        and any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for part in node.body for inner in ast.walk(part))
+        is_a(node, ast.Try) and bool(node.handlers or _leaves(node.finalbody))
+        and any(is_a(inner, (ast.Yield, ast.YieldFrom)) for part in node.body for inner in ast.walk(part))
         for node in ast.walk(tree)
     )
 
 
 def _leaves(block: list[ast.stmt]) -> bool:
-    return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for part in block for node in ast.walk(part))
+    return any(is_a(node, (ast.Return, ast.Break, ast.Continue)) for part in block for node in ast.walk(part))

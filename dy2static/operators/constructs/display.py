@@ -14,6 +14,7 @@ from dy2static.operators.provenance.chosen import hashed
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, active, held_choice
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values.containers import opened
 
@@ -54,7 +55,7 @@ def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
 
 
 def _is_chosen(part: tuple[Any, ...]) -> bool:
-    return isinstance(part[0], Choice) or (len(part) == 2 and held_choice(part[0]) is not None)
+    return is_a(part[0], Choice) or (len(part) == 2 and held_choice(part[0]) is not None)
 
 
 def _built(parts: Any) -> dict[Any, Any]:

@@ -24,6 +24,7 @@ from typing import Any
 from dy2static.operators.shared.escaped import Escaping, holds, without
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.staging import Choice, active, distribute
+from runtime.kinds import is_a
 from runtime.tracer.ambient import catching
 from runtime.tracer.recording import faults
 
@@ -35,7 +36,7 @@ def escapes(error: BaseException) -> Any:
         BaseException: ``error`` itself, where none does, or where nothing is traced.
     """
     session = active()
-    if session is None or isinstance(error, OURS) or not faults.comes_of_code(error):
+    if session is None or is_a(error, OURS) or not faults.comes_of_code(error):
         raise error
     if not catching.is_caught(session, type(error)):
         raise error
@@ -58,28 +59,28 @@ def error_of(result: Any) -> Any:
         if session.exceptions.escape is not result:
             raise catching.unsupported(session)
         session.exceptions.escape = None
-    if isinstance(result, Escaping):
+    if is_a(result, Escaping):
         return result.error
-    if not isinstance(result, Choice) or not holds(result):
+    if not is_a(result, Choice) or not holds(result):
         return None
-    if any(isinstance(option, Choice) or isinstance(_own_error(option), Choice) for option in result.options):
-        return distribute(session, result, lambda option: error_of(option) if isinstance(option, Choice) else
+    if any(is_a(option, Choice) or is_a(_own_error(option), Choice) for option in result.options):
+        return distribute(session, result, lambda option: error_of(option) if is_a(option, Choice) else
                           _own_error(option))  # fmt: skip
     return Choice(result.selector, tuple(map(_own_error, result.options)))
 
 
 def _own_error(option: Any) -> Any:
-    return option.error if isinstance(option, Escaping) else None
+    return option.error if is_a(option, Escaping) else None
 
 
 def value_of(result: Any) -> Any:
     """A call's result where there is no exception."""
     session = active()
-    if session is not None and isinstance(result, Escaping):
+    if session is not None and is_a(result, Escaping):
         return Escaping(None)  # each run leaves by the exception before it comes here
-    if session is None or not isinstance(result, Choice):
+    if session is None or not is_a(result, Choice):
         return result
-    value = without(session, result, lambda option: isinstance(option, Escaping))
+    value = without(session, result, lambda option: is_a(option, Escaping))
     if holds(value):  # inside of one of several results
         raise catching.unsupported(session)
     return value
@@ -88,7 +89,7 @@ def value_of(result: Any) -> Any:
 def taken(error: Any) -> Any:
     """The exception where there is one."""
     session = active()
-    if session is None or not isinstance(error, Choice):
+    if session is None or not is_a(error, Choice):
         return error
     return without(session, error, lambda option: option is None)
 
@@ -98,7 +99,7 @@ def errors(error: Any) -> list[tuple[Any, Any]]:
     if error is None:
         return []
     session = active()
-    if session is None or not isinstance(error, Choice):
+    if session is None or not is_a(error, Choice):
         return [(True, error)]
     return [(error.selector == at, option) for at, option in enumerate(error.options) if option is not None]
 
@@ -113,7 +114,7 @@ def leaving(manager: Any, error: Any, at_end: bool = False) -> None:
     session = active()
     if session is None or error is None:
         return
-    plain = isinstance(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
+    plain = is_a(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
     told = next((one for one in reversed(session.exceptions.entered) if one.manager is manager), None)
     if at_end and told is not None and not told.catches:
         told.escaping = error

@@ -12,6 +12,7 @@ from typing import Any
 from dy2static.operators.provenance.provenance import note_global_presence, note_global_write
 from dy2static.operators.shared.load import MISSING, settle
 from dy2static.operators.shared.staging import Choice, active
+from runtime.kinds import is_a
 
 
 def set_global(name: str, value: Any) -> None:
@@ -33,7 +34,7 @@ def del_global(name: str) -> None:
     if name not in namespace:
         raise NameError(message, name=name)
     if session is not None:
-        if isinstance(namespace[name], Choice):  # on some paths it is not
+        if is_a(namespace[name], Choice):  # on some paths it is not
             settle(session, namespace[name], MISSING, "NameError", message)
         note_global_write(session, namespace, name)
     del namespace[name]

@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.cells import Cells
 from dy2static.operators.shared.staging import NO_NAMES, Staged, active
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers import known_sizes
 
@@ -26,7 +27,7 @@ def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any], names
     session = active()
     if session is not None:
         cond = known_sizes.decide(session, truth_of(session, cond))
-        if isinstance(cond, Staged):
+        if is_a(cond, Staged):
             kept = Cells(names, body, orelse) if names else NO_NAMES
             return tracer_cond.cond(session, cond, body, orelse, kept)
     return body() if cond else orelse()

@@ -12,6 +12,7 @@ from typing import Any
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.cells import Cells
 from dy2static.operators.shared.staging import Staged, active
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers import known_sizes
 
@@ -29,7 +30,7 @@ def if_stmt(
     session = active()
     if session is not None:
         cond = known_sizes.decide(session, truth_of(session, cond))
-        if isinstance(cond, Staged):
+        if is_a(cond, Staged):
             kept = Cells(names, body, orelse)
             tracer_cond.cond(session, cond, _only_run(body), _only_run(orelse), kept)
             return

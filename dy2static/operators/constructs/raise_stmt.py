@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators.shared.staging import Choice, active, distribute
+from runtime.kinds import is_a
 
 
 class _NoCause:
@@ -24,10 +25,10 @@ def raise_stmt(error: Any, cause: Any = NO_CAUSE) -> None:
     Where the error is one of several, each is raised on a path of its own.
     """
     session = active()
-    if session is not None and isinstance(error, Choice):
+    if session is not None and is_a(error, Choice):
         distribute(session, error, lambda option: raise_stmt(option, cause))
         return
-    if session is not None and isinstance(cause, Choice):
+    if session is not None and is_a(cause, Choice):
         distribute(session, cause, lambda option: raise_stmt(error, option))
         return
     if cause is NO_CAUSE:

@@ -21,6 +21,7 @@ from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
@@ -58,20 +59,20 @@ def holds_grown(session: Session, *values: Any) -> bool:
 def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     """``a <op> b`` by methods of users' classes in Python's order, or NOT_USERS."""
     name, reflected = _METHODS[op]
-    if isinstance(a, Choice) and _may_have(a, name):
+    if is_a(a, Choice) and _may_have(a, name):
         return distribute(session, a, lambda option: _one(session, option, op, option if b is a else b))
-    if isinstance(b, Choice) and _may_have(b, reflected):
+    if is_a(b, Choice) and _may_have(b, reflected):
         return distribute(session, b, lambda option: _one(session, a, op, option))
     first, second = _method(a, name), _method(b, reflected)
     for one, other in ((a, b), (b, a)):
-        if isinstance(one, torch.Tensor):
+        if is_a(one, torch.Tensor):
             python_method(other, "__torch_function__")  # a guard: torch asks for it first
     if first is None and second is None:
         _require_settled_operands(session, first, second, a, b)
         return NOT_USERS
     grown = holds_grown(session, a, b)
     kinds = type(a), type(b)
-    of_number = isinstance(a, Staged) and second is not None and issubclass(kinds[1], a.python_type)
+    of_number = is_a(a, Staged) and second is not None and issubclass(kinds[1], a.python_type)
     if not grown and not is_users(first) and not is_users(second) and not of_number:
         _require_settled_operands(session, first, second, a, b)
         return NOT_USERS
@@ -112,8 +113,8 @@ def _require_settled(session: Session, method: Any, *values: Any) -> None:
 
 def _require_settled_operands(session: Session, first: Any, second: Any, a: Any, b: Any) -> None:
     """The same of an operator: of an operand of another class a library's method asks which that is."""
-    if session.containers.has_unset and (isinstance(a, type(b)) or isinstance(b, type(a))):
-        namespace = types.SimpleNamespace.__eq__ if isinstance(a, types.SimpleNamespace) else None
+    if session.containers.has_unset and (is_a(a, type(b)) or is_a(b, type(a))):
+        namespace = types.SimpleNamespace.__eq__ if is_a(a, types.SimpleNamespace) else None
         for method in (first or namespace, second):
             _require_settled(session, method, a, b)
 
@@ -159,7 +160,7 @@ def unary(session: Session, op: str, value: Any) -> Any:
 def called(session: Session, value: Any, name: str, *args: Any) -> Any:
     """A special method that Python would call itself: a user's, or one of an object that holds a list that grew; or
     NOT_USERS."""
-    if isinstance(value, Choice) and _may_have(value, name):
+    if is_a(value, Choice) and _may_have(value, name):
         return distribute(session, value, lambda option: call(getattr(option, name), *args))
     method = python_method(value, name)
     if method is None or not (is_users(method) or holds_grown(session, value, *args)):
@@ -173,10 +174,10 @@ def as_number(session: Session, value: Any, *names: str) -> Any:
     user's; else the value. Python asks no subclass of ``int`` for its ``__index__``: it is one."""
     if type(value) in _NUMBERS:
         return value
-    if isinstance(value, NumpyScalar) and "__index__" in names and dtype_of(value).kind in "iu":
+    if is_a(value, NumpyScalar) and "__index__" in names and dtype_of(value).kind in "iu":
         return numpy_arrays.as_number(session, value, "int")
     for name in names:
-        if name == "__index__" and isinstance(value, int):
+        if name == "__index__" and is_a(value, int):
             return value
         found = called(session, value, name)
         if found is not NOT_USERS:

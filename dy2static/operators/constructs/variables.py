@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2static.operators.calls.call import call
 from dy2static.operators.shared.staging import Choice, Undefined, active
+from runtime.kinds import is_a
 
 
 def variables(reads: Callable[[], Any], names: str) -> Any:
@@ -23,10 +24,10 @@ def variables(reads: Callable[[], Any], names: str) -> Any:
             value = cells[name].cell_contents
         except (KeyError, ValueError):  # a global name, or one that is not bound
             continue
-        if isinstance(value, Undefined):
+        if is_a(value, Undefined):
             continue
-        options = value.options if isinstance(value, Choice) else ()
-        if session is not None and any(isinstance(one, Undefined) for one in options):
+        options = value.options if is_a(value, Choice) else ()
+        if session is not None and any(is_a(one, Undefined) for one in options):
             raise session.error(
                 f"locals() is called where only the run knows whether '{name}' is bound", code="D2S214",
                 hint=f"Bind '{name}' before the branch or loop that binds it.")

@@ -20,6 +20,7 @@ from dy2static.operators.shared.staging import Session, Staged, active
 from dy2static.options_of_loops import options_of
 from runtime.errors import Dy2StaticError
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.control.cond import cond
 from runtime.tracer.control.while_loop import while_loop
@@ -52,7 +53,7 @@ def while_stmt(
     def run(start: int, peeled: bool) -> None:
         for done in itertools.count(start):
             flag = condition()
-            if isinstance(flag, Staged):
+            if is_a(flag, Staged):
                 require_rollable(trace, options)
                 if peeled:
                     cond(trace, flag, functools.partial(first, done), lambda: None, cells)

@@ -39,6 +39,7 @@ from dy2static.operators.values import (
     traced_subscript,
 )
 from dy2static.operators.values.added import added_to
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
 from runtime.tracer.ambient.theirs import theirs
@@ -80,7 +81,7 @@ _SYNTAX: dict[str, Any] = {
 
 def is_syntax(f: Any, args: tuple[Any, ...]) -> bool:
     """Whether ``f(*args)`` is such a method of a class: ``list.__setitem__(items, key, value)``."""
-    return getattr(f, "__name__", None) in _SYNTAX and isinstance(args[0], _HOLDING)
+    return getattr(f, "__name__", None) in _SYNTAX and is_a(args[0], _HOLDING)
 
 
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -89,25 +90,25 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     more = added_to(session, owner, f.__name__)
     if more is not None:
         return call_builtin(session, getattr(more, f.__name__), args, kwargs)
-    more = added_to(session, args[0], f.__name__) if args and isinstance(f, types.MethodDescriptorType) else None
+    more = added_to(session, args[0], f.__name__) if args and is_a(f, types.MethodDescriptorType) else None
     if more is not None:  # list.append(items, x)
         return call_builtin(session, f, (more, *args[1:]), kwargs)
-    if f is tuple.__new__ and len(args) == 2 and not kwargs and isinstance(args[0], type) and args[0] is not tuple:
+    if f is tuple.__new__ and len(args) == 2 and not kwargs and is_a(args[0], type) and args[0] is not tuple:
         items = traced(session, tuple, args[1:], {})  # of this very class a tuple may stand for one of any length
-        if growing.is_growing(items) or containers.several(items) is not None or isinstance(items, Choice):
+        if growing.is_growing(items) or containers.several(items) is not None or is_a(items, Choice):
             raise growing.refusal(session, f"a {args[0].__name__} made")
         args = args[0], items
-    if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
+    if is_a(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
     if texts.is_method(f, args, kwargs):
         return texts.called(f, args, kwargs)
-    found = containers.several(owner) if session.containers.has_contents and not isinstance(owner, type) else None
+    found = containers.several(owner) if session.containers.has_contents and not is_a(owner, type) else None
     if found is not None:  # a method that was read before the container became one of several
-        if isinstance(found, RowChoice):
+        if is_a(found, RowChoice):
             return _of_row(session, found, f, args, kwargs)
         methods = Choice(found.selector, tuple(bound(option, f.__name__) for option in found.options))
         return traced(session, methods, args, kwargs)
-    of_a_class = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    of_a_class = is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
     if session.containers.has_contents and args and of_a_class:
         found = containers.several(args[0])
         if found is not None:  # dict.get(d, key)
@@ -121,9 +122,9 @@ _EMPTY = frozenset({list, tuple, dict, set, frozenset, deque, str, int, float, b
 
 def _gone_over(session: Session, owner: Any, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, those whose items the method takes as lists if they are generators."""
-    if name == "__setitem__" and not (isinstance(owner, list) and given and isinstance(given[0], slice)):
+    if name == "__setitem__" and not (is_a(owner, list) and given and is_a(given[0], slice)):
         return given  # it sets an item
-    if isinstance(owner, dict):
+    if is_a(owner, dict):
         return tuple(one if hasattr(one, "keys") else generator_uses.listed(session, one) for one in given)
     return tuple(generator_uses.listed(session, one) for one in given)
 
@@ -142,10 +143,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         iterators.note_given(session, args)  # it may be done for each of several values
     if name == "_make_subclass" and args:
         require_plain(session, args[0])
-    if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
-        if isinstance(f, types.MethodWrapperType):
+    if name == "__getattribute__" and not is_a(owner, type):  # super().__getattribute__(name) of a user's lookup
+        if is_a(f, types.MethodWrapperType):
             return traced_attribute.default(session, owner, *args)
-    unbound = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    unbound = is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
     if unbound and args:  # list.append(items, x)
         owner = args[0]
         kind = eager_type(owner)
@@ -154,29 +155,29 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     given = args[1:] if unbound else args
     if name == "__delattr__" and len(given) == 1 and type(given[0]) is str:
         traced_attribute.note_holding(session, owner, given[0])
-    if name in _SYNTAX and isinstance(owner, _HOLDING) and not kwargs and len(given) == _SYNTAX[name][1]:
+    if name in _SYNTAX and is_a(owner, _HOLDING) and not kwargs and len(given) == _SYNTAX[name][1]:
         if namespace_owner(session, owner) is None:  # super().__getitem__(key) of a user's method
             return _SYNTAX[name][0](session, owner, *given, own=True)
-    if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
+    if is_a(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, owner, f, args, kwargs)
-    if name in _GOES_OVER and isinstance(owner, (*CONTAINERS, str)):
+    if name in _GOES_OVER and is_a(owner, (*CONTAINERS, str)):
         taken = (*args[:unbound], *_gone_over(session, owner, name, args[unbound:]))
-        if any(isinstance(now, Choice) and now is not before for now, before in zip(taken, args)):
+        if any(is_a(now, Choice) and now is not before for now, before in zip(taken, args)):
             return call_builtin(session, f, taken, kwargs)
         args = taken
-    if isinstance(owner, (list, deque)) and name in ("pop", "insert") and len(args) > unbound:
+    if is_a(owner, (list, deque)) and name in ("pop", "insert") and len(args) > unbound:
         index = user_methods.as_number(session, args[unbound], "__index__")
         args = (*args[:unbound], index, *args[unbound + 1 :])
-    if isinstance(owner, (list, tuple, deque)):
+    if is_a(owner, (list, tuple, deque)):
         compared = comparing_methods.called(session, owner, name, args[1:] if unbound else args, kwargs)
         if compared is not comparing_methods.NOT_DONE:
             return compared
     if growing.is_growing(owner):
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
     given = args[1:] if unbound else args
-    if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
+    if is_a(owner, deque) and name == "rotate" and len(given) == 1 and is_a(given[0], StagedInt):
         return growing.rotate(session, owner, given[0])
-    if isinstance(owner, deque) and name in _EXTENDING and any(map(growing.is_growing, given)):
+    if is_a(owner, deque) and name in _EXTENDING and any(map(growing.is_growing, given)):
         if name == "__iadd__" and owner.maxlen is not None:
             raise growing.refusal(session, f"deque.{name} with maxlen")
         if name != "__iadd__":
@@ -184,56 +185,56 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unjournaled.note_advanced(session, owner)
-    noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
-    if isinstance(owner, (list, dict, set, deque)):
+    noted = is_a(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
+    if is_a(owner, (list, dict, set, deque)):
         if noted:
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
-    if asked_methods.is_needed(session) and (name in _OF_ITEMS and isinstance(owner, (set, frozenset))
+    if asked_methods.is_needed(session) and (name in _OF_ITEMS and is_a(owner, (set, frozenset))
                                              or name == "fromkeys"):  # fmt: skip
         args = tuple(list(arg) if contents.is_iterator(arg) else arg for arg in args)
     keyed.note_method(session, owner, name, given)
     boundary.require(session, f, args, kwargs)
-    if isinstance(owner, (dict, set)) and args and (tensor_keys.holds_tensors(args[:2]) or identities.any_in(args[:2])):
+    if is_a(owner, (dict, set)) and args and (tensor_keys.holds_tensors(args[:2]) or identities.any_in(args[:2])):
         first = 1 if unbound else 0  # set.add(items, x)
         args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
                 *args[first + 1 :])
-    if isinstance(owner, dict) and name in ("update", "__init__", "__ior__"):
+    if is_a(owner, dict) and name in ("update", "__init__", "__ior__"):
         args = tensor_keys.own_mapping(session, type(owner), args)
     if owner is dict and name == "fromkeys":
         args = (*(tensor_keys.own_items(session, arg) for arg in args[:1]), *args[1:])
-    if isinstance(owner, (set, frozenset)) and name in _OF_ITEMS:
+    if is_a(owner, (set, frozenset)) and name in _OF_ITEMS:
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
         for arg in args:
             identities.require_known_in_both(session, owner, arg)
-    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and given and isinstance(given[0], Staged):
+    if is_a(owner, dict) and name in ("get", "pop", "setdefault") and given and is_a(given[0], Staged):
         if name == "get" and len(given) < 3 and not kwargs:
             default = given[1] if len(given) > 1 else None
             stored = functools.partial(traced_subscript.read, own=True)  # it asks no __getitem__
             return number_keys.get(session, owner, given[0], default, stored)
         raise number_keys.refusal(session, "a key of", owner)
-    if isinstance(owner, str) and name == "format":
-        values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
+    if is_a(owner, str) and name == "format":
+        values = args[1:] if is_a(f, types.MethodDescriptorType) else args
         if str_format.is_staged(owner, values, kwargs):
             return str_format.str_format(owner, values, kwargs)
-    if isinstance(owner, dict) and namespace_owner(session, owner) is not None and args:
+    if is_a(owner, dict) and namespace_owner(session, owner) is not None and args:
         note_space_read(session, owner, args[0])
-        if isinstance(owner.get(args[0]) if isinstance(args[0], str) else None, Choice):
+        if is_a(owner.get(args[0]) if is_a(args[0], str) else None, Choice):
             raise session.error(
                 f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
                 code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
-    if name in ("update", "__ior__") and isinstance(owner, dict):
-        note_space_write(session, owner, *(key for arg in args if isinstance(arg, dict) for key in arg), *kwargs)
+    if name in ("update", "__ior__") and is_a(owner, dict):
+        note_space_write(session, owner, *(key for arg in args if is_a(arg, dict) for key in arg), *kwargs)
     if observed.needs_observing(f):
-        roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
+        roots = () if noted or is_a(owner, types.ModuleType) else (owner,)
         others = [arg for arg in (*args, *kwargs.values()) if not noted or arg is not owner]  # items.extend(items)
         with observed.observed(session, *roots, *others):
             result = chosen.foreign(session, f, args, kwargs)
     else:
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
-    if isinstance(owner, (list, dict, deque)) and id(owner) in session.objects.externals and name in ("get", "pop"):
+    if is_a(owner, (list, dict, deque)) and id(owner) in session.objects.externals and name in ("get", "pop"):
         adopt(session, result)
     return observed.made(session, result)
 

@@ -75,6 +75,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -97,9 +98,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """``f(*args, **kwargs)``; notes which iterators it may have made (see ``generator.fresh``)."""
     known = memo(session)
     made = known.made
-    method = f.options[0] if isinstance(f, Choice) else f
+    method = f.options[0] if is_a(f, Choice) else f
     owner = unasked(method, "__self__") if args and keyed_keys.are_chosen(args[0]) else None
-    if isinstance(owner, Keyed):
+    if is_a(owner, Keyed):
         args = (keyed_keys.of_run(session, args[0]), *args[1:])
     if keyed.is_kind(type(owner)):
         with keyed_keys.instead_of_many(session, owner, args[0]):
@@ -117,12 +118,12 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     known.before_call, known.new_iterator = made, None
     if keyed.is_kind(f) and type(result) is f:
         keyed_keys.note(session, result)
-    if isinstance(f, type) or (f is iter and result is not args[0]):
+    if is_a(f, type) or (f is iter and result is not args[0]):
         if type(result) in contents.READING:
             known.new_iterator = result
         if contents.is_iterator(result) and f.__module__ in ("builtins", "itertools"):  # others may give an older one
             iterators.note_made(session, result, (*args, *kwargs.values()))
-    elif isinstance(result, types.GeneratorType):
+    elif is_a(result, types.GeneratorType):
         if iterators.begins(result, f):  # model.parameters()
             iterators.note_made(session, result, (*args, *kwargs.values()))
         iterators.note_other_code(session, result, f)
@@ -130,11 +131,11 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if isinstance(f, Choice):
+    if is_a(f, Choice):
         return distribute(session, f, lambda option: traced_call(
             session, option, tuple(for_option(session, arg) for arg in args),
             {name: for_option(session, arg) for name, arg in kwargs.items()}))
-    if isinstance(f, Undefined):
+    if is_a(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
     if session.containers.has_growing and starred_call.holds_items(args) and not _is_partial(f):
         of_builtin = starred.handler_of(f, args, kwargs)
@@ -146,22 +147,22 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _items(session: Session, given: Any) -> Any:
     """What a dict or set is made of; the items of a generator, or of what builtins give, as a list."""
-    if isinstance(given, types.GeneratorType):
+    if is_a(given, types.GeneratorType):
         return generator_uses.listed(session, given)
     given = spelled(given)
-    if isinstance(given, StagedSequence) or type(given) in (zip, map, enumerate, filter):
+    if is_a(given, StagedSequence) or type(given) in (zip, map, enumerate, filter):
         return traced_call(session, list, (given,), {})
     return given
 
 
 def _is_partial(f: Any) -> bool:
     """Whether a call hands its arguments on, or keeps them, as they are."""
-    return isinstance(f, functools.partial) or f is functools.partial
+    return is_a(f, functools.partial) or f is functools.partial
 
 
 def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call, of arguments that the callee's parameters take."""
-    if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
+    if not is_a(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
     if keyed.is_kind(f) and args:
         args = (*args[:-1], _items(session, args[-1]))
@@ -169,7 +170,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if of_numbers is not NotImplemented:
         return of_numbers
     args, kwargs = keyed.taken(session, f, args, kwargs)
-    if f is sorted and args and isinstance(args[0], dict) and python_method(args[0], "__iter__") is None:
+    if f is sorted and args and is_a(args[0], dict) and python_method(args[0], "__iter__") is None:
         args = traced_call(session, list, args[:1], {}), *args[1:]  # it sees the keys alone
     of_numpy = numpy_arrays.called(session, f, args, kwargs)
     if of_numpy is not NotImplemented:
@@ -189,7 +190,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         boundary.require(session, f, args, kwargs)
         note_asked_by(session, f, (*args, *kwargs.values()))
         result = handler(session, args, kwargs)
-        if isinstance(result, StagedSequence):
+        if is_a(result, StagedSequence):
             memo(session).created[id(result)] = result
         if result is not NotImplemented:
             return result
@@ -210,41 +211,41 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if in_python is not None:
             return traced_call(session, *in_python)
         return compiled.call_compiled(session, f, f, args, kwargs)
-    if isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, contextvars.ContextVar):
+    if is_a(f, types.BuiltinMethodType) and is_a(f.__self__, contextvars.ContextVar):
         return context_vars.call(session, f.__self__, f.__name__, args, kwargs)
-    if not isinstance(f, types.MethodType):
+    if not is_a(f, types.MethodType):
         observed.check_doing(session, f, args)
-    if isinstance(f, torch.nn.Module):
+    if is_a(f, torch.nn.Module):
         return modules.call_module(session, f, args, kwargs)
-    if isinstance(f, types.FunctionType):
+    if is_a(f, types.FunctionType):
         if modules.is_call(f) and args:
             return modules.run_module(session, args[0], args[1:], kwargs)
         return call_function(session, f, args, kwargs)
     if autograd_function.is_apply(f):
         return autograd_function.apply(session, f.__self__, args, kwargs)
-    if isinstance(f, types.MethodType):
+    if is_a(f, types.MethodType):
         excluded = exclusion_of(f)
-        if excluded is not None and isinstance(f.__func__, types.FunctionType):
+        if excluded is not None and is_a(f.__func__, types.FunctionType):
             home = home_of(f.__func__.__code__.co_filename)
             return call_as_it_is(session, f.__func__, excluded, home, (f.__self__, *args), kwargs)
         if excluded is not None:
             boundary.require(session, f, args, kwargs)
             with unconverted(session, f, excluded), noted_draws(session):
                 return f(*args, **kwargs)
-        if isinstance(f.__self__, (Staged, StagedSize)):
+        if is_a(f.__self__, (Staged, StagedSize)):
             arity.require_fitting_method(eager_type(f.__self__), f.__name__, args, kwargs, f.__func__)
         if modules.is_call(f.__func__):
             module: Any = f.__self__
             return modules.run_module(session, module, args, kwargs)
         return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
-    if isinstance(f, functools.partial):
+    if is_a(f, functools.partial):
         for name in ("func", "args", "keywords"):
             note_attribute_read(session, f, name, getattr(f, name))
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     of_generators = generator_functions.decorated(f, args, kwargs)
     if of_generators is not NotImplemented:
         return of_generators
-    if isinstance(f, type):
+    if is_a(f, type):
         by_metaclass = _call_method(f)
         if by_metaclass is not None and not _is_librarys(by_metaclass):
             note_definition(session, f, "__call__")
@@ -252,32 +253,32 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return _make(session, f, args, kwargs)
     if policy.is_torch(f) and not _is_converted(f) and not is_users_cache(f):
         return call_torch(session, f, args, kwargs)
-    if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
-        if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls
+    if is_a(f, types.MethodWrapperType) and f.__name__ == "__call__":
+        if is_a(f.__self__, type):  # type.__call__, which a metaclass's own calls
             return _make(session, f.__self__, args, kwargs)
         return traced_call(session, f.__self__, args, kwargs)
-    if isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__call__" and _is_of(args[:1], f.__objclass__):
+    if is_a(f, types.WrapperDescriptorType) and f.__name__ == "__call__" and _is_of(args[:1], f.__objclass__):
         made = f.__objclass__ is type  # as a metaclass's own says it
         return _make(session, args[0], args[1:], kwargs) if made else traced_call(session, args[0], args[1:], kwargs)
-    if isinstance(f, types.MethodWrapperType) and f.__name__ in traced_attribute.OF_DESCRIPTORS and not kwargs:
+    if is_a(f, types.MethodWrapperType) and f.__name__ in traced_attribute.OF_DESCRIPTORS and not kwargs:
         done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
         if done is not NotImplemented:
             return done
-    is_lookup = isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__getattribute__"
+    is_lookup = is_a(f, types.WrapperDescriptorType) and f.__name__ == "__getattribute__"
     if is_lookup and len(args) == 2 and not kwargs:
         return traced_attribute.stored(session, f, *args)
-    if isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__delattr__" and len(args) == 2:
+    if is_a(f, types.WrapperDescriptorType) and f.__name__ == "__delattr__" and len(args) == 2:
         traced_attribute.note_holding(session, args[0], args[1])
     makes = unasked(f, "__name__", "") in ("__init__", "__new__")
-    if not makes and not isinstance(unasked(f, "__self__"), (list, dict, set, deque)):
+    if not makes and not is_a(unasked(f, "__self__"), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)
     numpy_arrays.require_no_data(session, f, (*args, *kwargs.values()))
-    if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
-            isinstance(f, types.WrapperDescriptorType) and args
+    if is_a(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
+            is_a(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None
                  or builtin_methods.is_syntax(f, args))):
         owner = unasked(f, "__self__")
-        note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
+        note_asked_by(session, f, args if is_a(owner, types.ModuleType) else (owner, *args))
         if f.__name__ not in _STORING:
             note_answers(session, *args)
         return builtin_methods.call_builtin(session, f, args, kwargs)
@@ -286,23 +287,23 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if method is not None:
         note_definition(session, f, "__call__")
         return call_function(session, method, (f, *args), kwargs)
-    if isinstance(f, operator_functions.GETTERS):
+    if is_a(f, operator_functions.GETTERS):
         return operator_functions.call_getter(session, f, *args, **kwargs)
-    is_said = args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs])
-    if isinstance(f, CACHED) and not is_said:
+    is_said = args and is_a(args[0], logging.Logger) and not any_staged([args, kwargs])
+    if is_a(f, CACHED) and not is_said:
         return call_cached(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)
-    if isinstance(f, (staticmethod, classmethod)):
+    if is_a(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
-    if isinstance(f, CACHED):
+    if is_a(f, CACHED):
         return f(*args, **kwargs)  # said once, not at each run
-    if isinstance(f, weakref.ref):
+    if is_a(f, weakref.ref):
         return _referent(session, f)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
 
 
 def _is_of(owner: tuple[Any, ...], cls: type) -> bool:
-    return bool(owner) and isinstance(owner[0], cls)
+    return bool(owner) and is_a(owner[0], cls)
 
 
 def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -326,7 +327,7 @@ def _referent(session: Session, reference: Any) -> Any:
                             lambda: (reference() is None) is gone)
     if id(found) in session.objects.originals:
         meet(session, found)
-    if not isinstance(found, torch.Tensor):
+    if not is_a(found, torch.Tensor):
         adopt(session, found)
     return found
 
@@ -346,7 +347,7 @@ def _require_living(session: Session, reference: Any) -> None:
     if found is None or unjournaled.is_local(session, found):
         return
     staged = session.constructs.pictures or any(is_path(op) for op in session.program.block.ops)
-    if staged or not isinstance(found, (OrderedDict, torch.Tensor)) and not unjournaled.is_reached(session, found):
+    if staged or not is_a(found, (OrderedDict, torch.Tensor)) and not unjournaled.is_reached(session, found):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes" if staged else
             "a weak reference is asked for an object that no variable leads to any more",
@@ -358,7 +359,7 @@ def _call_method(f: Any) -> types.FunctionType | None:
     for cls in type(f).__mro__:
         method = cls.__dict__.get("__call__")
         if method is not None:
-            return method if isinstance(method, types.FunctionType) else None
+            return method if is_a(method, types.FunctionType) else None
     return None
 
 
@@ -399,7 +400,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _note_arguments(session: Session, made: Any) -> Any:
     """Note what an exception was given that belongs to the path which makes it: it leaves that path with it."""
-    if isinstance(made, BaseException) and structure.has_traced(made.args):
+    if is_a(made, BaseException) and structure.has_traced(made.args):
         session.journal.note_late(Place("attribute", made, "args"), MISSING)
     return made
 
@@ -412,7 +413,7 @@ def _has_choices(items: Any) -> bool:
     """Whether a list holds values of which there are too many combinations to go through them all."""
     if type(items) not in (list, tuple):
         return False
-    return math.prod(len(item.options) for item in items if isinstance(item, Choice)) > _COMBINATIONS
+    return math.prod(len(item.options) for item in items if is_a(item, Choice)) > _COMBINATIONS
 
 
 _COMBINATIONS = 8
@@ -422,7 +423,7 @@ def _is_looked_up(cls: type, args: tuple[Any, ...]) -> bool:
     """Whether a call looks a member of an enumeration up by a value that only the run knows."""
     if not issubclass(cls, enum.Enum) or issubclass(cls, enum.Flag):
         return False
-    if len(args) != 1 or not isinstance(args[0], Staged):
+    if len(args) != 1 or not is_a(args[0], Staged):
         return False
     return getattr(cls._missing_, "__func__", None) is enum.Enum._missing_.__func__  # type: ignore[attr-defined]
 
@@ -467,14 +468,14 @@ def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[s
 def _may_give_old_ones(cls: type) -> bool:
     """Whether a call of a class may give an object that there was before: a member of an enumeration, what a
     ``__new__`` finds."""
-    return _is_made_by_library(cls) or isinstance(_found(cls, "__new__"), types.FunctionType)
+    return _is_made_by_library(cls) or is_a(_found(cls, "__new__"), types.FunctionType)
 
 
 def _note_made(session: Session, made: Any, new: bool = True) -> Any:
     note_made_class(session, made)
     if type(made) in objects.KINDS:  # known by its content, as a display is
         return made
-    if new and id(made) not in session.objects.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
+    if new and id(made) not in session.objects.externals and not is_a(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal
             session.journal.note_made(made)
@@ -487,14 +488,14 @@ def _found(cls: type, name: str) -> Any:
 
 def _has_user_constructor(cls: type) -> bool:
     return any(
-        isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename) and method not in AS_IT_IS
+        is_a(method, types.FunctionType) and not home_of(method.__code__.co_filename) and method not in AS_IT_IS
         for method in (_found(cls, "__init__"), _found(cls, "__new__"))
     )
 
 
 def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     new = _found(cls, "__new__")
-    if isinstance(new, types.FunctionType):
+    if is_a(new, types.FunctionType):
         made = traced_call(session, new, (cls, *args), kwargs)
     elif new is object.__new__ and _found(cls, "__init__") is not object.__init__:
         made = new(cls)
@@ -518,7 +519,7 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
 
 def _unless_left(result: Any, made: Any) -> Any:
     """What a class gives: the object, or the exception that its ``__init__`` is left by."""
-    if isinstance(result, Choice):
+    if is_a(result, Choice):
         return Choice(result.selector, tuple(_unless_left(option, made) for option in result.options))
     return result if escaped.holds(result) else made
 
@@ -526,7 +527,7 @@ def _unless_left(result: Any, made: Any) -> Any:
 @acts_for_user
 def _require_none(result: Any) -> None:
     """Python lets a constructor give nothing else."""
-    if result is not None and not isinstance(result, Choice):
+    if result is not None and not is_a(result, Choice):
         raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
 
 

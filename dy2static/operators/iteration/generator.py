@@ -10,6 +10,7 @@ Then generator and consumer may both decide on tensors, in eager's order. A gene
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -18,6 +19,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session, Staged, active, python_method
+from runtime.kinds import is_a
 
 Give = Callable[[Any], Any]
 Push = Callable[..., None]
@@ -64,7 +66,7 @@ def fresh(value: Any) -> Any:
     session = active()
     if session is not None:
         known = memo(session)
-        generator = known.generators.get(value) if inspect.isgenerator(value) else None
+        generator = known.generators.get(value) if is_a(value, types.GeneratorType) else None
         if value is known.new_iterator if generator is None else generator[2] > known.before_call:
             known.unheld.append(value)
     return value
@@ -104,7 +106,7 @@ def decided(value: Any) -> Any:
     session = active()
     if session is not None:
         value = truth_of(session, value)
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             raise session.error(
                 "a generator decides on a tensor, and its items are taken one by one: by next(), zip(), unpacking, a "
                 "loop that may be left while something else still holds the generator, or code that is not converted",
@@ -114,7 +116,7 @@ def decided(value: Any) -> Any:
 
 def is_fresh(session: Session, value: Any) -> bool:
     """Whether a value is a generator of converted code that nothing was taken from yet."""
-    if not inspect.isgenerator(value):
+    if not is_a(value, types.GeneratorType):
         return False
     require_not_left(session, value)
     if value in memo(session).running:
@@ -135,7 +137,7 @@ def require_not_left(session: Session, value: Any) -> None:
     Raises:
         TraceError: D2S266.
     """
-    if inspect.isgenerator(value) and value in memo(session).left:
+    if is_a(value, types.GeneratorType) and value in memo(session).left:
         raise session.error(
             "a generator is used again after something else stopped taking its items: how far that came is only known "
             "while the Program runs", hint="Make it a list first: items = list(...).", code="D2S266")

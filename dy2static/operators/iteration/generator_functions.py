@@ -13,15 +13,16 @@ from typing import Any
 from dy2static.operators.shared.staging import Session
 from dy2static.origin import map_of
 from runtime import torch_internals
+from runtime.kinds import is_a
 
 
 def gives_generators(f: Any) -> bool:
     """Whether a function is a generator function in the user's source (see ``transforms/generator``)."""
-    if not isinstance(f, FunctionType):
+    if not is_a(f, FunctionType):
         return False
     origins = map_of(f.__code__.co_filename)
     return origins is not None and any(
-        isinstance(one, CodeType) and one.co_name.startswith("pull") and origins.made(one.co_name)
+        is_a(one, CodeType) and one.co_name.startswith("pull") and origins.made(one.co_name)
         for one in f.__code__.co_consts)  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from dy2static.operators.iteration.traced_for import drive, iterate
 from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
 
@@ -100,7 +101,7 @@ def any_all(session: Session, source: Any, stop: bool) -> Any:
 
     def test() -> Any:
         (flag,) = cells.values
-        if not isinstance(flag, Staged):
+        if not is_a(flag, Staged):
             return flag is not stop
         return session.scalar("not_", flag) if stop else flag
 
@@ -119,17 +120,17 @@ def first(session: Session, source: Any, *default: Any) -> Any:
     returned = drive(session, source, body, lambda: cells.values[1], cells.names)
     value, missing = cells.values
     if returned is not None and not default and missing is not False:
-        if isinstance(missing, Staged) or returned[1] is not session.scope:
+        if is_a(missing, Staged) or returned[1] is not session.scope:
             raise session.error(
                 "next() of a generator that returns a value, and only the run knows whether it has an item first",
                 hint="Give next() a default, or take the items with a for loop.", code="D2S266")
 
     def found() -> Any:
-        return settle(session, value, Undefined, "StopIteration", None) if isinstance(value, Choice) else value
+        return settle(session, value, Undefined, "StopIteration", None) if is_a(value, Choice) else value
 
-    if isinstance(missing, Staged) and default:
+    if is_a(missing, Staged) and default:
         return tracer_cond.cond(session, missing, lambda: default[0], found, NO_NAMES)
-    if not isinstance(value, Undefined):
+    if not is_a(value, Undefined):
         return found()
     if default:
         return default[0]
@@ -177,7 +178,7 @@ def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> G
                 cells.values[0] = _not(session, give(item))
 
             flag = truth_of(session, function(item))
-            if isinstance(flag, Staged):
+            if is_a(flag, Staged):
                 tracer_cond.cond(session, flag, keep, lambda: None, cells.names)
             elif flag:
                 keep()
@@ -205,7 +206,7 @@ def kind_of(generator: Generator[Any, None, None]) -> type:
 
 
 def _not(session: Session, flag: Any) -> Any:
-    return session.scalar("not_", flag) if isinstance(flag, Staged) else not flag
+    return session.scalar("not_", flag) if is_a(flag, Staged) else not flag
 
 
 def _plainly(session: Session, function: Callable[[Any], Any]) -> Callable[[Any], bool]:

@@ -16,6 +16,7 @@ from dy2static.operators.calls.sequences import GrownItems
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration.traced_for import traced_for
 from dy2static.operators.shared.staging import LocalNames, Session, Staged, structure
+from runtime.kinds import is_a
 from runtime.tracer.values import array
 
 
@@ -25,13 +26,13 @@ def common_dtype(session: Session, data: list[Any]) -> torch.dtype:
 
 
 def _dtype(session: Session, item: structure.Structure) -> torch.dtype:
-    if isinstance(item, structure.Known):
+    if is_a(item, structure.Known):
         kind = type(item.value).__name__
-    elif isinstance(item, structure.Number):
+    elif is_a(item, structure.Number):
         kind = item.kind
-    elif isinstance(item, structure.Tensor):
+    elif is_a(item, structure.Tensor):
         return item.dtype
-    elif isinstance(item, structure.Sequence) and item.items:
+    elif is_a(item, structure.Sequence) and item.items:
         found = [_dtype(session, one) for one in item.items]
         result = found[0]
         for other in found[1:]:
@@ -62,7 +63,7 @@ def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tens
     kept = LocalNames(("",), get_state, set_state)
     traced_for(session, GrownItems(data).target, None, body, kept, None)
     length: Any = array.length(session, data)
-    assert isinstance(length, Staged)
+    assert is_a(length, Staged)
     return if_expr(length == 0, lambda: empty, lambda: call(torch.stack, rows))
 
 

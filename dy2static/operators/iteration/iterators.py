@@ -22,6 +22,7 @@ from dy2static.operators.iteration.generator import require_not_left
 from dy2static.operators.provenance import observed
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
@@ -88,7 +89,7 @@ def begins(generator: types.GeneratorType[Any, Any, Any], f: Any) -> bool:
     """Whether a method of modules (``parameters``) has made this generator right now. Of other code's own generator
     functions nobody knows what else they advance."""
     function = unasked(f, "__func__", f)
-    return isinstance(function, types.FunctionType) and function.__module__ == torch.nn.Module.__module__ and (
+    return is_a(function, types.FunctionType) and function.__module__ == torch.nn.Module.__module__ and (
         generator.gi_code is function.__code__ and inspect.getgeneratorstate(generator) == inspect.GEN_CREATED)
 
 
@@ -100,7 +101,7 @@ def note_other_code(session: Session, generator: types.GeneratorType[Any, Any, A
         TraceError: D2S277, on a path that only some inputs take.
     """
     function = unasked(f, "__func__", f)
-    if not isinstance(function, types.FunctionType) or generator.gi_code is not function.__code__:
+    if not is_a(function, types.FunctionType) or generator.gi_code is not function.__code__:
         return
     named = [function.__globals__.get(name) for name in function.__code__.co_names]
     named += [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
@@ -113,9 +114,9 @@ def note_other_code(session: Session, generator: types.GeneratorType[Any, Any, A
 def _iterators_in(values: Iterable[Any]) -> Iterator[Any]:
     """What among values, or in containers there, may be advanced by who goes over it; users' ``__iter__`` included."""
     for value in walk(values, _items, 3):
-        if isinstance(value, (torch.Tensor, torch.nn.Module, Staged)):
+        if is_a(value, (torch.Tensor, torch.nn.Module, Staged)):
             continue
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             yield from _iterators_in(value.options)
             continue
         own = (python_method(value, name) for name in ("__iter__", "__reversed__"))
@@ -133,7 +134,7 @@ def made_on(session: Session, iterator: Any) -> object:
     found = known.iterators.get(id(iterator))
     if found is not None and found[0] is iterator:
         return found[1]
-    generator = known.generators.get(iterator) if inspect.isgenerator(iterator) else None
+    generator = known.generators.get(iterator) if is_a(iterator, types.GeneratorType) else None
     return None if generator is None else generator[1]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from dy2static.operators.calls.sequences import LiveItems, StagedEnumerate, StagedSequence, StagedZip, changed
 from dy2static.operators.shared.staging import Session, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient import shown
 from runtime.tracer.values.containers import several
 from runtime.tracer.values.structure import growing
@@ -31,7 +32,7 @@ class GoneOver:
 
         (Another iterator over what changed gives no item to anybody: ``containers.require_read``.)
         """
-        watched = [iterable] if isinstance(iterable, (list, deque, dict, set)) else shown.read_by(iterable)
+        watched = [iterable] if is_a(iterable, (list, deque, dict, set)) else shown.read_by(iterable)
         self._watched = [one for one in watched if python_method(one, "__iter__") is None]
         found = _source(iterable) if self._watched and (to_its_end or not hasattr(type(iterable), "__next__")) else None
         self._source = found if _is_of_lists(self._watched) else None
@@ -53,18 +54,18 @@ class GoneOver:
 
 
 def _is_of_lists(containers: list[Any]) -> bool:
-    return all(isinstance(one, list) for one in containers)
+    return all(is_a(one, list) for one in containers)
 
 
 def _source(iterable: Any) -> StagedSequence | None:
     """What an iterable, or an iterator that nothing was taken from since, gives at each position; None if unknown."""
-    if isinstance(iterable, _BY_POSITION):
+    if is_a(iterable, _BY_POSITION):
         return LiveItems(iterable)
     reduced = iterable.__reduce__() if type(iterable) in _ITERATORS else ()
     if not reduced:
         return None
     made, inner, *state = reduced
-    if made is builtins.iter and isinstance(inner[0], _BY_POSITION):
+    if made is builtins.iter and is_a(inner[0], _BY_POSITION):
         return LiveItems(inner[0], state[0] if state else 0)
     if made is enumerate:
         first = _source(inner[0])

@@ -14,6 +14,7 @@ from typing import Any
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import LiveItems, StagedSequence, changed
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, python_method
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.choices import lengths
@@ -21,7 +22,7 @@ from runtime.tracer.values.choices import lengths
 
 def differ_in_length(value: Any) -> bool:
     """Whether a value is one of several that do not all have the same number of items, as far as the trace knows."""
-    if not isinstance(value, Choice):
+    if not is_a(value, Choice):
         return False
     found = lengths(value)
     return len(found) != 1 or None in found
@@ -51,7 +52,7 @@ def items_chosen(session: Session, value: Any) -> Any:
     if method is None or place_of(method) not in session.call.known.choosing:
         return value
     found = call(method, value)
-    return as_one_list(session, found) if isinstance(found, Choice) else found
+    return as_one_list(session, found) if is_a(found, Choice) else found
 
 
 def place_of(method: types.FunctionType) -> str:
@@ -84,12 +85,12 @@ class _Settled(StagedSequence):
 
 
 def _content(container: Any) -> list[Any]:
-    return list(container if isinstance(container, tuple) else Place("content", container).get())
+    return list(container if is_a(container, tuple) else Place("content", container).get())
 
 
 def settled(session: Session, value: Any) -> Any:
     """What an iterator will take items from later: for one of several lists, of several lengths, a sequence of its."""
-    if differ_in_length(value) and all(isinstance(one, (list, tuple, deque)) for one in value.options):
+    if differ_in_length(value) and all(is_a(one, (list, tuple, deque)) for one in value.options):
         return _Settled(session, value)
     return value
 

@@ -10,6 +10,7 @@ import torch
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording.attempt import Attempt
 
@@ -59,7 +60,7 @@ class _Asked:
 
     def __lt__(self, other: _Asked) -> bool:
         less = truth_of(self.session, traced(self.session, operator.lt, (self.key, other.key), {}))
-        if isinstance(less, Staged):
+        if is_a(less, Staged):
             raise _NotKnownError
         return bool(less)
 
@@ -67,7 +68,7 @@ class _Asked:
 def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse: bool) -> Any:
     first, second = (a, b) if reverse else (b, a)
     swap = truth_of(session, traced(session, operator.lt, (first[0], second[0]), {}))
-    if not isinstance(swap, Staged):
+    if not is_a(swap, Staged):
         return (b, a) if swap else (a, b)
     alone = a[0] is a[1] and b[0] is b[1]  # without a key function the keys are the items
     if alone:
@@ -78,15 +79,15 @@ def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse:
 
 def _require_ordered(session: Session, key: Any) -> None:
     """Where a key is nan, Python's result depends on how it sorts: that is an error."""
-    if isinstance(key, (tuple, list)):
+    if is_a(key, (tuple, list)):
         for part in key:
             _require_ordered(session, part)
         return
-    if isinstance(key, torch.Tensor):
+    if is_a(key, torch.Tensor):
         fake = session.fake(key)
         if not fake.dtype.is_floating_point or not all(type(size) is int and size == 1 for size in fake.shape):
             return  # several elements have no truth: comparing them raises
-    if isinstance(key, torch.Tensor) or (isinstance(key, Staged) and key.kind == "float"):
+    if is_a(key, torch.Tensor) or (is_a(key, Staged) and key.kind == "float"):
         flag = truth_of(session, key == key)
         session.emit("assert", [session.operand(flag)], attrs={
             "exception": "ValueError", "message": "sorted() of nan: its place is not defined"})

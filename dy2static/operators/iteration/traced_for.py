@@ -7,7 +7,6 @@ go on (a ``break`` under a tensor) is staged, each further item runs only "while
 from __future__ import annotations
 
 import contextlib
-import inspect
 import itertools
 import types
 from collections.abc import Callable, Iterator
@@ -37,6 +36,7 @@ from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
 from dy2static.operators.shared.waiting import ends_with_calls
 from runtime.errors import Dy2StaticError
+from runtime.kinds import is_a
 from runtime.tracer.ambient import catching, contents
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.theirs import theirs
@@ -60,16 +60,16 @@ UNROLL_LIMIT = 20_000
 def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
                names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
     """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
-    if isinstance(iterable, Transposed):
+    if is_a(iterable, Transposed):
         iterable.consume(session)
         iterable = iterable.columns
     iterable = items_chosen(session, containers.opened(iterable))
-    if isinstance(iterable, RowChoice):
+    if is_a(iterable, RowChoice):
         iterable.run(session, lambda option: traced_for(session, option, test, body, names, options))
         return
-    if isinstance(iterable, Choice) and all(map(containers.is_container, iterable.options)):
+    if is_a(iterable, Choice) and all(map(containers.is_container, iterable.options)):
         iterable = containers.opened(containers.view(session, iterable))
-    if isinstance(iterable, Choice):
+    if is_a(iterable, Choice):
         choice = iterable
 
         def path(option: Any) -> Callable[[], None]:
@@ -77,9 +77,9 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
 
         tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
         return
-    if isinstance(iterable, Staged) and iterable.kind != "str":
+    if is_a(iterable, Staged) and iterable.kind != "str":
         iter(iterable)  # raises what eager raises
-    if isinstance(iterable, NumpyArray):
+    if is_a(iterable, NumpyArray):
         iterable = list(numpy_arrays.items(session, iterable))
     (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
@@ -91,7 +91,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
             drive(session, iterable, body, test, names)
         elif (inner := generator_of(session, iterable)) is not None:
             traced_for(session, inner, test, body, names, options, True)
-        elif isinstance(iterable, itertools.count):
+        elif is_a(iterable, itertools.count):
             _count_loop(session, iterable, test, body, names, options)
         elif not _rolled(session, iterable, test, body, names, options):
             unrolled(session, iterable, test, body, names, alone, options)
@@ -99,7 +99,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
 
 def _rows_asked_for(session: Session, iterable: Any, options: dict[str, Any] | None) -> TensorRows | None:
     """The rows of a tensor as a staged sequence, however many there are, where the loop is not to be unrolled."""
-    asked = (options or {}).get("unroll") is False and isinstance(iterable, torch.Tensor) and session.knows(iterable)
+    asked = (options or {}).get("unroll") is False and is_a(iterable, torch.Tensor) and session.knows(iterable)
     return TensorRows(session, iterable) if asked and session.fake(iterable).dim() else None
 
 
@@ -137,21 +137,21 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
         if test is None:
             return more
         going = truth_of(session, test())
-        if not isinstance(going, Staged):
+        if not is_a(going, Staged):
             return more if going else False
-        if not isinstance(more, Staged):
+        if not is_a(more, Staged):
             return going if more else False
         return session.scalar("and_", going, more)
 
     def step() -> None:
-        if isinstance(counted.counter, Staged) and type(start) is int and start >= 0:
+        if is_a(counted.counter, Staged) and type(start) is int and start >= 0:
             session.sizes.natural.add(counted.counter.var)
         value = sequence.get(session, counted.counter)
         counted.counter = counted.counter + 1
         body(value)
 
     first = condition()
-    if isinstance(first, Staged) or first:
+    if is_a(first, Staged) or first:
         while_loop(session, first, condition, step, counted, options)
 
 
@@ -178,7 +178,7 @@ def fold(
 
 def as_list(session: Session, sequence: StagedSequence) -> Any:
     """``list(sequence)``: a list that grows; of columns, a tuple of each."""
-    if isinstance(sequence, Transposed):
+    if is_a(sequence, Transposed):
         sequence.consume(session)
         return sequence.columns
     result: list[Any] = []
@@ -214,7 +214,7 @@ def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, 
     """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
     for done in itertools.count():
         going = truth_of(session, test()) if test is not None else True
-        if isinstance(going, Staged):
+        if is_a(going, Staged):
             start, step = (*contents.parts(counter), 1)[:2]
             _staged_loop(session, Counting(start, step), 0, test, body, names, rest(options, done))
             return
@@ -295,7 +295,7 @@ def _large_rolled(session: Session, iterable: Any, done: int, recorded: int, tes
 def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
              names: Names, alone: bool, options: LoopOptions | None = None) -> None:
     """``for`` over a Python iterator, item by item."""
-    external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
+    external = is_a(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = done = 0
     gradients = session.graph.gradients_asked
@@ -309,21 +309,21 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
         if done == 1 and _rest_rolled(session, iterable, gradients, test, body, names, options):
             return
         going = truth_of(session, test()) if test is not None else True
-        if not isinstance(going, Staged) and not going:
+        if not is_a(going, Staged) and not going:
             return
-        if isinstance(going, Staged) and not single_pass:
+        if is_a(going, Staged) and not single_pass:
             single_pass = True
             _require_repeatable(session, iterable, alone)
         try:
             value = next(iterator)
         except StopIteration:
             return
-        if isinstance(value, Growing):  # Python's own iterator read the storage of a list that has changed meanwhile
+        if is_a(value, Growing):  # Python's own iterator read the storage of a list that has changed meanwhile
             raise changed(session, [])
         if external:
             adopt(session, value)
         done += 1
-        if isinstance(going, Staged):
+        if is_a(going, Staged):
             taken += 1
             if taken > UNROLL_LIMIT:
                 raise session.error("this loop over an endless iterator is left by a condition on a tensor",
@@ -348,9 +348,9 @@ def _is_old(session: Session, container: Any) -> bool:
 
 def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[Any]:
     """``iter(iterable)``; the special methods of users' classes are converted. ``alone``: nothing else holds it."""
-    if isinstance(iterable, NumpyArray):
+    if is_a(iterable, NumpyArray):
         return numpy_arrays.items(session, iterable)
-    if isinstance(iterable, torch.Tensor):
+    if is_a(iterable, torch.Tensor):
         if session.fake(iterable).dim() == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(iterable.unbind(0))
@@ -366,14 +366,14 @@ def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[An
         asked_methods.require_items(session, "a loop", [iterable])
         return iter(iterable)
     found = call(method, iterable)
-    if isinstance(found, Choice):
+    if is_a(found, Choice):
         raise session.restart(Findings(choosing=frozenset({place_of(method)})))
     return _Converted(session, found)
 
 
 def by_place(value: Any) -> types.FunctionType | None:
     """The user's ``__getitem__`` of an object that has no ``__iter__``: its items are asked for one after another."""
-    if hasattr(type(value), "__iter__") or isinstance(value, (torch.nn.Module, Staged)):
+    if hasattr(type(value), "__iter__") or is_a(value, (torch.nn.Module, Staged)):
         return None
     method = python_method(value, "__getitem__")
     return None if method is None or home_of(method.__code__.co_filename) else method
@@ -442,7 +442,7 @@ def next_item(session: Session, iterator: Any, method: types.FunctionType) -> An
 
 def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
     """Taking one item too many from an iterator has an effect that no path can undo, if anything else can see it."""
-    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, contents.READING)):
+    if hasattr(type(iterable), "__next__") and not (alone and is_a(iterable, contents.READING)):
         raise session.error(
             f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
             "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
@@ -456,7 +456,7 @@ def drive(session: Session, source: Any, body: Callable[[Any], None], test: Call
     ``names``: the local variables that ``body`` changes; they take part in what the generator stages. Gives what a
     generator that surely ran has returned, and the scope in which it did; None where it returned nothing.
     """
-    if not inspect.isgenerator(source) or source not in memo(session).generators:
+    if not is_a(source, types.GeneratorType) or source not in memo(session).generators:
         traced_for(session, source, test, body, names, None, alone=True)
         return None
 
@@ -464,7 +464,7 @@ def drive(session: Session, source: Any, body: Callable[[Any], None], test: Call
         _push(session, source, body, test, names)
 
     going = truth_of(session, test()) if test is not None else True
-    if isinstance(going, Staged):
+    if is_a(going, Staged):
         tracer_cond.cond(session, going, push, lambda: None, names)
         return None
     return _push(session, source, body, test, names) if going else None
@@ -485,7 +485,7 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
             raise
         finally:
             session.code.surrounding = inner
-        return session.scalar("not_", going) if isinstance(going, Staged) else not going
+        return session.scalar("not_", going) if is_a(going, Staged) else not going
 
     known = memo(session)
     run = known.generators[source][0]

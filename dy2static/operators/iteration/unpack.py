@@ -28,6 +28,7 @@ from dy2static.operators.iteration.traced_for import as_list, iterate
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -46,7 +47,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
     session = active()
     if session is not None:
         value = _rows(session, opened(value))
-        if isinstance(value, StagedSequence):
+        if is_a(value, StagedSequence):
             value = as_list(session, value)
         if growing.is_growing(value):
             return _grown(session, array.copy(value), before, after)
@@ -72,9 +73,9 @@ def _all_of(value: Any) -> list[Any]:
 def taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
     """The items of one of several, as a tuple: what the others give is joined with it item by item."""
     found = unpack(value, before, after)
-    if after is not None or (isinstance(found, tuple) and len(found) == before):
+    if after is not None or (is_a(found, tuple) and len(found) == before):
         return tuple(found)
-    if not isinstance(found, Iterable):
+    if not is_a(found, Iterable):
         raise TypeError(f"cannot unpack non-iterable {type(found).__name__} object")
     (*items,) = found
     if len(items) < before:
@@ -86,7 +87,7 @@ def taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
 
 def _rows(session: Session, value: Any) -> Any:
     """The rows of a tensor of which only the run knows how many it has, the characters of text; others themselves."""
-    is_open = isinstance(value, torch.Tensor) and reads.is_open_along(session, value, 0)
+    is_open = is_a(value, torch.Tensor) and reads.is_open_along(session, value, 0)
     return call(torch.unbind, value) if is_open else spelled(value)
 
 
@@ -126,10 +127,10 @@ def star(value: Any) -> Any:
 
     Items are taken here, before the arguments to the right are worked out; what has none is for the call to say.
     """
-    if isinstance(value, Choice) and not all(map(_may_have_items, value.options)):
+    if is_a(value, Choice) and not all(map(_may_have_items, value.options)):
         value = distribute(current(), value, lambda option: _taken(option) if _may_have_items(option) else option,
                            itself=True)  # fmt: skip
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             return (PerhapsUnfit(value, _may_have_items, star_of_tuple),)
     return star_of_tuple(value) if _may_have_items(value) else (Unfit(value),)
 
@@ -164,7 +165,7 @@ def star_of_tuple(value: Any) -> Any:
     value = _rows(session, generator_uses.listed(session, opened(value)))
     if _has_own_items(session, value):
         value = call(list, value)
-    if isinstance(value, StagedSequence):
+    if is_a(value, StagedSequence):
         value = as_list(session, value)
     if differ_in_length(value):
         value = as_one_list(session, value)
@@ -189,7 +190,7 @@ def _has_own_items(session: Session, value: Any) -> bool:
 def _items_of(value: Any) -> Any:
     """The items of one of several of one length as a list: Python asks what it takes apart how many there are."""
     options: Any = value
-    return [item for item in options] if isinstance(value, Choice) else value  # noqa: C416  # list() asks as well
+    return [item for item in options] if is_a(value, Choice) else value  # noqa: C416  # list() asks as well
 
 
 def keywords(value: Any) -> Any:
@@ -207,13 +208,13 @@ def _keywords(value: Any) -> Any:
     value = opened(value)
     asked_methods.require_items(session, "'**'", [value], is_converted=False)
     note_answers(session, value)
-    if not isinstance(value, Choice) and not is_mapping(value):
+    if not is_a(value, Choice) and not is_mapping(value):
         return {f"{KEYWORDS}{next(_numbers)}": Unfit(value)}
-    if isinstance(value, Choice):  # what they hold now: an argument to the right may change it
+    if is_a(value, Choice):  # what they hold now: an argument to the right may change it
         value = distribute(session, value, lambda option: dict(option) if type(option) is dict else option, itself=True)
     elif type(value) is dict:
         value = dict(value)
-    return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
+    return {f"{KEYWORDS}{next(_numbers)}": value} if is_a(value, Choice) or type(value) is dict else value
 
 
 _numbers = itertools.count()
@@ -228,12 +229,12 @@ def star_of_list(value: Any) -> Any:
     value = _rows(session, generator_uses.listed(session, opened(value)))
     if _has_own_items(session, value):
         return call(list, value)
-    if isinstance(value, StagedSequence):
+    if is_a(value, StagedSequence):
         value = as_list(session, value)
     if not differ_in_length(value):
         return _items_of(value)
     found = one_list(session, call(list, value))
-    return as_one_list(session, value) if isinstance(found, Choice) else found
+    return as_one_list(session, value) if is_a(found, Choice) else found
 
 
 def one_by_one(iterable: Any, unpacks: bool = False) -> Any:
@@ -272,7 +273,7 @@ def tested(value: Any) -> Any:
     session = active()
     if session is not None:
         value = truth_of(session, value)
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             raise session.error(
                 "a condition of a comprehension inside a lambda, or with :=, is only known while the Program runs",
                 hint="Make the lambda a function (def).", code="D2S212")

@@ -26,6 +26,7 @@ from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute, held_choice, spread
 from dy2static.operators.shared.waiting import ends_with_calls
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import unasked
@@ -75,7 +76,7 @@ def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         only = look[1] + len(args) if look[1] < 0 else look[1]
         args = tuple(opened(arg) if look[0] not in _OF_ONE or index == only else arg for index, arg in enumerate(args))
     taken = any(hasattr(type(arg), "__next__") for arg in args)  # a look at the items takes them
-    pairs = any(isinstance(arg, (zip, enumerate)) for arg in args)
+    pairs = any(is_a(arg, (zip, enumerate)) for arg in args)
     if not pairs and not any_staged(args) and not any_staged(kwargs.values()):
         return run(args, kwargs)
     looked, rebuilt = _parts(look, args, kwargs)
@@ -92,7 +93,7 @@ def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Choice) and all(isinstance(option, Mapping) for option in value.options)
+    return is_a(value, Choice) and all(is_a(option, Mapping) for option in value.options)
 
 
 def _each(session: Session, values: list[Any], function: Callable[[list[Any]], Any]) -> Any:
@@ -115,13 +116,13 @@ def foreign(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return f(*args, **kwargs)
     except (TypeError, ValueError, AttributeError) as error:
         owner = unasked(f, "__self__")
-        if not any_staged([owner if isinstance(owner, (list, tuple, dict)) else None, args, kwargs]) and not any(
-                isinstance(one, Keyed) for one in args):  # fmt: skip
+        if not any_staged([owner if is_a(owner, (list, tuple, dict)) else None, args, kwargs]) and not any(
+                is_a(one, Keyed) for one in args):  # fmt: skip
             raise
         raise refusal(session, f) from error
     except Exception as error:
         said = session.exceptions.last_error
-        if isinstance(error, OURS) or said is None or said is before:
+        if is_a(error, OURS) or said is None or said is before:
             raise
         raise said from error  # the function has put an error of its own in the place of ours: struct.pack
 
@@ -143,19 +144,19 @@ def hashed(session: Session, keys: list[Any], build: Callable[[list[Any]], Any])
 
 
 def _look(f: Any) -> Look:
-    if isinstance(f, _KEY_WRAPPER) or f is typing.cast:
+    if is_a(f, _KEY_WRAPPER) or f is typing.cast:
         return _NOTHING
-    if isinstance(f, type):
+    if is_a(f, type):
         return _of_class(f)
     owner = unasked(f, "__self__")
     name = str(unasked(f, "__name__", ""))
-    if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    if is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return _of_method(f.__objclass__, name, 1)
-    if isinstance(f, types.FunctionType):
+    if is_a(f, types.FunctionType):
         return _of_function(f, name)
-    if isinstance(owner, type):
+    if is_a(owner, type):
         return ("keys", 0) if name == "fromkeys" else _ALL if _is_pure(owner) else _WHOLE
-    if isinstance(owner, types.ModuleType) or owner is None:
+    if is_a(owner, types.ModuleType) or owner is None:
         if owner is not None and owner.__name__ == "builtins":
             return _ALL if name in _BUILTINS else _WHOLE
         return _ALL if _is_pure(f) else _WHOLE
@@ -240,14 +241,14 @@ def _parts(
         args = _with(args, position, items)
         if how == "keys":
             return items, lambda given: (_with(args, position, given), kwargs)
-        if all(isinstance(item, (list, tuple)) and len(item) == 2 for item in items):
+        if all(is_a(item, (list, tuple)) and len(item) == 2 for item in items):
             values = [item[1] for item in items]
             keys = [item[0] for item in items]
             return keys, lambda given: (_with(args, position, list(zip(given, values))), kwargs)
     if how == "nothing":
         return [], lambda given: (args, kwargs)
-    names = [name for name, value in kwargs.items() if isinstance(value, Choice)]
-    places = [index for index, value in enumerate(args) if isinstance(value, Choice)]
+    names = [name for name, value in kwargs.items() if is_a(value, Choice)]
+    places = [index for index, value in enumerate(args) if is_a(value, Choice)]
 
     def whole(given: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         changed = list(args)
@@ -263,7 +264,7 @@ def _with(args: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
 
 
 def _is_iterable(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (Mapping, Choice, str))
+    return is_a(value, Iterable) and not is_a(value, (Mapping, Choice, str))
 
 
 __all__ = ["foreign", "hashed", "per_option", "refusal"]

@@ -23,6 +23,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.ambient.walks import walk
@@ -36,14 +37,14 @@ LOOKUPS = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
 
 def note_definition(session: Session, obj: Any, name: str) -> None:
     """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
-    if not is_external(session, obj) and not isinstance(obj, type):
+    if not is_external(session, obj) and not is_a(obj, type):
         note_of_class(session, type(obj), name)
         return
     key = (id(obj), name)
     if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
         return
     adopt(session, obj)
-    if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
+    if is_a(obj, type):  # a class method: on the class, its bases, or its metaclass
         _add(session, key, obj, name)
         return
     cls = type(obj)
@@ -97,13 +98,13 @@ def note_method(session: Session, value: object, name: str) -> None:
 
 def _note_method(session: Session, value: object, name: str) -> None:
     cls = type(value)
-    if not cls.__flags__ & HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
+    if not cls.__flags__ & HEAP_TYPE or is_a(value, (torch.Tensor, Staged, Choice)):
         return
     if is_librarys(str(cls.__module__)):
         if id(value) in session.objects.externals:  # what a library makes for a moment is no matter
             note_parts(session, value)
         return
-    if id(value) in session.objects.externals and not isinstance(value, type):
+    if id(value) in session.objects.externals and not is_a(value, type):
         session.guards.add_test(
             (id(value), "class"), f"the class of a {cls.__name__}", lambda: type(value) is cls,
             write=lambda check: check.require(f"type({check.bind(value)}) is {check.bind(cls)}"))
@@ -242,7 +243,7 @@ def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> Non
     if name in _ASKING:
         note_asked(session, values)
     for cls in values if name == "__subclasses__" else ():
-        if isinstance(cls, type) and is_class_from_outside(session, cls):
+        if is_a(cls, type) and is_class_from_outside(session, cls):
             _note_subclasses(session, cls)
     for asked in _ASKED_BY.get(name, ()):
         for value in walk(values, _items, 2) if name in _SHOWING else values:
@@ -262,27 +263,27 @@ _HOLDING = (list, tuple, dict, set, frozenset, deque)
 
 
 def _items(value: Any) -> Any:
-    if not isinstance(value, _HOLDING) or own_length(value) > _MOST:
+    if not is_a(value, _HOLDING) or own_length(value) > _MOST:
         return ()
-    return (*dict.__iter__(value), *dict.values(value)) if isinstance(value, dict) else own_items(value)
+    return (*dict.__iter__(value), *dict.values(value)) if is_a(value, dict) else own_items(value)
 
 
 def note_asked(session: Session, values: Iterable[Any]) -> None:
     """Guard what objects of users' classes hold whose methods builtins or containers may call: ``x in items`` asks
     ``__eq__`` of each."""
     for value in walk(values, _items, 2):
-        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType, *_HOLDING)):
+        if is_plain(value) or is_a(value, (torch.Tensor, Staged, Choice, type, types.FunctionType, *_HOLDING)):
             continue
-        if has_unasked(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
+        if has_unasked(value, "__dict__") and not is_a(value, torch.nn.Module) and is_external(session, value):
             names = [name for name in _ASKED if python_method(value, name) is not None]
             if names and id(value) not in memo(session).asked:
                 memo(session).asked[id(value)] = value
                 for name in names:
                     note_of_class(session, type(value), name)
-                for name, held in list(vars(value).items()):
+                for name, held in list(unasked(value, "__dict__").items()):
                     note_attribute_read(session, value, name, held)
                 for name in {name for cls in type(value).__mro__[:-1] for name in vars(cls)}:
-                    if name not in vars(value) and is_plain(defined(type(value), name)):
+                    if name not in unasked(value, "__dict__") and is_plain(defined(type(value), name)):
                         note_attribute_read(session, value, name, defined(type(value), name))
 
 

@@ -17,6 +17,7 @@ from dy2static.operators.provenance.observed import done
 from dy2static.operators.provenance.provenance import adopt, holds_traced, is_external, memo, written
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import Choice, Session, distribute
+from runtime.kinds import is_a
 from runtime.tracer.python_state.journal import MISSING, Place, set_variable
 
 
@@ -28,7 +29,7 @@ def call(session: Session, var: contextvars.ContextVar[Any], name: str, args: tu
     if name == "get":
         _read(session, place)
         held = place.get()
-        if isinstance(held, Choice):
+        if is_a(held, Choice):
             return _chosen(session, place, held, args)
         given = method(*args, **kwargs)
         return _default(session, var, given) if held is MISSING and not args else given
@@ -75,7 +76,7 @@ def _chosen(session: Session, place: Place, held: Choice, args: tuple[Any, ...])
 
 def _reset(session: Session, place: Place, token: Any) -> None:
     var = place.owner
-    if not isinstance(token, contextvars.Token) or token.var is not var:
+    if not is_a(token, contextvars.Token) or token.var is not var:
         var.reset(token)  # it raises
     if id(token) not in memo(session).created:
         done(session, f"{place.describe()} is reset with a token from before the call")

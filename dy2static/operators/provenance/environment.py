@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from dy2static.operators.shared.staging import Session
 from runtime import recursion_limit
+from runtime.kinds import is_a
 
 _Environ = type(os.environ)
 
@@ -63,7 +64,7 @@ def getenv(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 def note(session: Session, key: Any) -> Any:
     """Guard one variable; gives ``key``."""
-    if isinstance(key, str):
+    if is_a(key, str):
         session.guards.add(("environment", key), f"the environment variable {key}",
                            lambda: os.environ.get(key), os.environ.get(key))
     return key

@@ -9,6 +9,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.memory import aliases, cached_results
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.values import same_object, structure
@@ -81,7 +82,7 @@ def require_identity(session: Session, value: Any) -> None:
             "Program runs holds", hint="Compare with 'is'.", code="D2S264")
     require_own(session, value)
     cached_results.require_not_made_anew(session, value, "is asked for its identity")
-    if not isinstance(value, torch.Tensor) or not session.knows(value):
+    if not is_a(value, torch.Tensor) or not session.knows(value):
         return
     info = session.info(value)
     cached_results.require_none(session, info, "is asked for its identity")

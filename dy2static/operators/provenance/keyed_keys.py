@@ -18,6 +18,7 @@ from dy2static.operators.shared import chosen_texts
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from runtime.errors import Dy2StaticError
 from runtime.ir import ArrayType, ScalarType
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Findings
@@ -56,16 +57,16 @@ def is_key(key: Any) -> bool:
     if type(key) is tuple:
         grown = structure.growing(key)
         return all(map(is_key, key)) if grown is None else _is_grown_key(grown.item)
-    if isinstance(key, Staged):
+    if is_a(key, Staged):
         return key.kind in KINDS
-    if isinstance(key, Choice):
+    if is_a(key, Choice):
         return all(map(is_key, key.options))
     return key is None or type(key) in (int, str, bool, float) and key == key
 
 
 def _is_grown_key(item: structure.Structure) -> bool:
     """Whether a tuple whose length only the run knows is a key, by its items."""
-    return isinstance(item, structure.Number) and item.kind in KINDS and item.kind != "float"
+    return is_a(item, structure.Number) and item.kind in KINDS and item.kind != "float"
 
 
 KINDS = ("int", "str", "bool", "float")
@@ -74,11 +75,11 @@ KINDS = ("int", "str", "bool", "float")
 
 def is_of_run(key: Any) -> bool:
     """Whether such a key is only known while the Program runs."""
-    if isinstance(key, Choice):
+    if is_a(key, Choice):
         return is_key(key) and any(map(is_of_run, key.options))
     if not is_key(key):
         return False
-    return isinstance(key, Staged) or type(key) is tuple and (
+    return is_a(key, Staged) or type(key) is tuple and (
         structure.growing(key) is not None or any(map(is_of_run, key)))
 
 
@@ -108,7 +109,7 @@ def instead_of_many(session: Session, owner: Any, key: Any) -> Iterator[None]:
 
 def are_chosen(key: Any) -> bool:
     """Whether a path chose the key, or a part of it."""
-    return any(isinstance(part, Choice) for part in (key if type(key) is tuple else (key,)))
+    return any(is_a(part, Choice) for part in (key if type(key) is tuple else (key,)))
 
 
 def require_key(owner: Keyed, key: Any) -> None:
@@ -121,9 +122,9 @@ def require_key(owner: Keyed, key: Any) -> None:
         for part in _parts(key):
             if type(part) is tuple:
                 require_key(owner, part)
-            elif isinstance(part, Choice):
+            elif is_a(part, Choice):
                 distribute(session, part, functools.partial(require_key, owner))
-            elif isinstance(part, Staged) and part.kind == "float":
+            elif is_a(part, Staged) and part.kind == "float":
                 session.emit("assert", [session.operand(session.scalar("eq", part, part))], attrs={
                     "exception": "ValueError",
                     "message": f"nan as a key of a {owner.stands_for.__name__}: what it is equal to is not known",
@@ -145,7 +146,7 @@ def _parts(key: Any) -> tuple[Any, ...]:
 def require_none(session: Session, f: Any, given: tuple[Any, ...]) -> None:
     """Errors raised: TraceError, D2S265, where code that is not converted is given such a dict or set."""
     for one in given:
-        if isinstance(one, Keyed):
+        if is_a(one, Keyed):
             raise session.error(
                 f"{getattr(f, '__name__', 'a function')}() is not converted, and is given a {one.stands_for.__name__} "
                 "whose keys are only known while the Program runs", code="D2S265",
@@ -175,10 +176,10 @@ def places_in_order(owner: Any) -> Any:
     if not keys:
         return []
     (grown,) = array.of_items(session, keys) if structure.growing(keys) is None else [array.content(keys)]
-    parts = grown.item.items if isinstance(grown.item, structure.Sequence) else (grown.item,)
-    if not all(isinstance(part, structure.Number) for part in parts):
+    parts = grown.item.items if is_a(grown.item, structure.Sequence) else (grown.item,)
+    if not all(is_a(part, structure.Number) for part in parts):
         refuse(owner, "the order")
-    in_tuples = isinstance(grown.item, structure.Sequence)
+    in_tuples = is_a(grown.item, structure.Sequence)
     (places,) = session.emit("array.set_order", [list(grown.variables), in_tuples],
                              types=[ArrayType(ScalarType("int"))])
     return [structure.Growing((places,), structure.Number("int"), AliasSet())]
@@ -195,7 +196,7 @@ def require_added(owner: Any) -> None:
     session = active()
     assert session is not None
     owner = tables.unbound(session, owner)
-    if isinstance(owner._added, Staged):
+    if is_a(owner._added, Staged):
         session.emit("assert", [session.operand(owner._added)], attrs={
             "exception": "RuntimeError", "message": "the order of a set from which items were removed is not known"})
     elif owner._added is not True:
@@ -205,7 +206,7 @@ def require_added(owner: Any) -> None:
 def added_one_by_one(items: Any) -> bool:
     """Whether a set to which Python adds these takes one after the other: what is in a set or dict is copied as it
     stands in its hash table."""
-    return not isinstance(items, (set, frozenset, dict, KeyedSet, KeyedDict))
+    return not is_a(items, (set, frozenset, dict, KeyedSet, KeyedDict))
 
 
 def hold_sets(factory: Any, values: list[Any]) -> bool:
@@ -216,11 +217,11 @@ def hold_sets(factory: Any, values: list[Any]) -> bool:
 
 
 def _may_be_set(value: Any) -> bool:
-    if isinstance(value, (Choice, structure.Options)):
+    if is_a(value, (Choice, structure.Options)):
         return any(map(_may_be_set, value.options))
-    if isinstance(value, structure.Reference):
+    if is_a(value, structure.Reference):
         return issubclass(value.kind, KeyedSet)
-    return isinstance(value, KeyedSet)
+    return is_a(value, KeyedSet)
 
 
 def require_of_one_kind(owner: Keyed, *keys: Any) -> None:
@@ -239,21 +240,21 @@ def _items(keys: Any) -> structure.Structure | None:
 
 def _kinds(key: Any) -> set[Any]:
     """Of what kinds a key may be."""
-    if isinstance(key, structure.Known):
+    if is_a(key, structure.Known):
         key = key.value
-    if isinstance(key, (structure.Options, Choice)):
+    if is_a(key, (structure.Options, Choice)):
         return {kind for option in key.options for kind in _kinds(option)}
-    if isinstance(key, structure.Array) or type(key) is tuple and structure.growing(key) is not None:
+    if is_a(key, structure.Array) or type(key) is tuple and structure.growing(key) is not None:
         return {"tuple"}
-    if isinstance(key, structure.Sequence) or type(key) is tuple:
-        parts = key.items if isinstance(key, structure.Sequence) else key
+    if is_a(key, structure.Sequence) or type(key) is tuple:
+        parts = key.items if is_a(key, structure.Sequence) else key
         return set(itertools.product(*map(_kinds, parts)))
-    return {key.kind if isinstance(key, (Staged, structure.Number)) else type(key).__name__}
+    return {key.kind if is_a(key, (Staged, structure.Number)) else type(key).__name__}
 
 
 def _may_be_equal(kind: Any, other: Any) -> bool:
     """Whether keys of two kinds that are not the same may be equal."""
-    if isinstance(kind, tuple) and isinstance(other, tuple):
+    if is_a(kind, tuple) and is_a(other, tuple):
         return len(kind) == len(other) and all(a == b or _may_be_equal(a, b) for a, b in zip(kind, other))
     return {kind, other} <= {"int", "float", "bool"}
 
@@ -261,7 +262,7 @@ def _may_be_equal(kind: Any, other: Any) -> bool:
 def members(other: Any) -> Any:
     """What a method of sets takes the items of, where their order makes no difference."""
     session = active()
-    return tables.unbound(session, other)._keys if isinstance(other, KeyedSet) and session is not None else other
+    return tables.unbound(session, other)._keys if is_a(other, KeyedSet) and session is not None else other
 
 
 def missing(owner: Keyed, key: Any) -> KeyError:
@@ -280,22 +281,22 @@ def missing(owner: Keyed, key: Any) -> KeyError:
 
 def is_set(other: Any) -> bool:
     """Whether an operator of sets takes it."""
-    return isinstance(other, (KeyedSet, set, frozenset)) or is_view(other)
+    return is_a(other, (KeyedSet, set, frozenset)) or is_view(other)
 
 
 def is_view(other: Any) -> bool:
     """Whether it is what ``keys()`` or ``items()`` give."""
-    return isinstance(other, (type({}.keys()), type({}.items()), KeyedKeys, KeyedItems))
+    return is_a(other, (type({}.keys()), type({}.items()), KeyedKeys, KeyedItems))
 
 
 def is_mapping(other: Any) -> bool:
     """Whether it is a dict."""
-    return isinstance(other, (KeyedDict, dict))
+    return is_a(other, (KeyedDict, dict))
 
 
 def is_counter(other: Any) -> bool:
     """Whether it is a ``Counter``."""
-    return isinstance(other, (KeyedCounter, Counter))
+    return is_a(other, (KeyedCounter, Counter))
 
 
 def own_class(value: Any) -> Any:

@@ -28,6 +28,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.policy import home_of, is_optimizers
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import has_unasked, module_name, unasked
 from runtime.tracer.python_state.facts import can_be_fact
@@ -65,7 +66,7 @@ def _is_librarys(module: str) -> bool:
 def note_parts(session: Session, obj: Any) -> None:
     """Guard the attributes of an object that has methods of a library's (``UserDict``, an object of a user's class
     derived from one)."""
-    if not isinstance(obj, NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
+    if not is_a(obj, NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
         _note_attributes(session, obj)
 
 
@@ -73,7 +74,7 @@ def _note_met(session: Session, obj: Any) -> None:
     """Guard the attributes of an object whose items, length or number are asked for by C code, in ways of many kinds
     (``{**config}``, ``a, b = items``, ``float(ratio)``), where Python of the standard library answers."""
     cls = type(obj)
-    if cls.__flags__ & HEAP_TYPE and not isinstance(obj, NO_OBJECTS) and _answers_in_python(cls):
+    if cls.__flags__ & HEAP_TYPE and not is_a(obj, NO_OBJECTS) and _answers_in_python(cls):
         _note_attributes(session, obj)
 
 
@@ -89,7 +90,7 @@ def _answers_in_python(cls: type) -> bool:
         bases = [base for base in cls.__mro__ if base.__flags__ & HEAP_TYPE and _is_librarys(module_name(base))
                  and not module_name(base).startswith("torch") and base.__module__ not in _WITHOUT_METHODS]  # fmt: skip
         found = _answers[cls] = any(
-            isinstance(vars(base).get(name), types.FunctionType) for base in bases for name in _ASKED)
+            is_a(vars(base).get(name), types.FunctionType) for base in bases for name in _ASKED)
     return found
 
 
@@ -100,12 +101,12 @@ def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
     users: list[Any] = []
     while todo and len(seen) < _OBJECTS:
         one, depth = todo.popleft()
-        if is_plain(one) or id(one) in seen or isinstance(one, NO_OBJECTS) or _is_ours(one):
+        if is_plain(one) or id(one) in seen or is_a(one, NO_OBJECTS) or _is_ours(one):
             continue
         seen.add(id(one))
         inner: Iterable[Any] = ()
-        if isinstance(one, (*CONTAINERS, tuple, frozenset)) and len(one) <= _LONG:
-            inner = [*one, *one.values()] if isinstance(one, dict) else list(one)
+        if is_a(one, (*CONTAINERS, tuple, frozenset)) and len(one) <= _LONG:
+            inner = [*one, *one.values()] if is_a(one, dict) else list(one)
         if not _is_librarys(module_name(type(one))) and is_external(session, one):
             users.append(one)
             inner = [*inner, *objects.attributes(one).values()]
@@ -120,7 +121,7 @@ def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
 def note_property(session: Session, obj: Any, name: str, found: Any, value: Any) -> None:
     """Guard what an attribute gives that Python of a library's computes."""
     getter = unasked(found, "fget") or unasked(found, "func") or getattr(type(found), "__get__", None)
-    if not isinstance(getter, types.FunctionType) or isinstance(value, (torch.Tensor, types.MethodType)):
+    if not is_a(getter, types.FunctionType) or is_a(value, (torch.Tensor, types.MethodType)):
         return
     if is_plain(value):
         note_attribute_read(session, obj, name, value)
@@ -131,10 +132,10 @@ def note_property(session: Session, obj: Any, name: str, found: Any, value: Any)
 def inherited(value: object, name: str) -> types.FunctionType | None:
     """The special method of a user's class, if it is Python of a library's."""
     cls = type(value)
-    if not cls.__flags__ & HEAP_TYPE or _is_librarys(module_name(cls)) or isinstance(value, NO_OBJECTS):
+    if not cls.__flags__ & HEAP_TYPE or _is_librarys(module_name(cls)) or is_a(value, NO_OBJECTS):
         return None
     method = defined(cls, name)
-    return method if isinstance(method, types.FunctionType) and home_of(method.__code__.co_filename) else None
+    return method if is_a(method, types.FunctionType) and home_of(method.__code__.co_filename) else None
 
 
 def _note_attributes(session: Session, obj: Any) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 
 PARAMETERS = (torch.nn.ParameterList, torch.nn.ParameterDict)
 
@@ -18,7 +19,7 @@ def require_made_inside(session: Session, module: Any) -> None:
     Raises:
         TraceError: D2S274.
     """
-    if isinstance(module, PARAMETERS) and id(module) not in memo(session).created:
+    if is_a(module, PARAMETERS) and id(module) not in memo(session).created:
         raise refusal(session, f"the parameters that a {type(module).__name__} holds are changed")
 
 

@@ -32,6 +32,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.shared.policy import home_of, is_librarys
 from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, Undefined
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.unasked import unasked
@@ -67,7 +68,7 @@ def note_answers(session: Session, *values: Any) -> None:
     """Guard what users' special methods read that C code may call of some values, and of what containers among them
     hold: ``f(**config)``, ``dict(config)``, ``dict([pair])``."""
     for one in walk(values, _held, _DEEPEST):
-        if id(one) in session.objects.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
+        if id(one) in session.objects.externals and type(one).__flags__ & HEAP_TYPE and not is_a(one, NO_OBJECTS):
             note_parts(session, one)
             for name in ("keys", "__iter__"):
                 note_method(session, one, name)
@@ -131,26 +132,26 @@ def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, .
     seen: set[int] = set()
     while todo:
         one, depth = todo.popleft()
-        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NOT_FOLLOWED):
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or is_a(one, _NOT_FOLLOWED):
             continue
         seen.add(id(one))
-        if isinstance(one, types.MethodType):
+        if is_a(one, types.MethodType):
             todo.append((one.__self__, depth))
             one = one.__func__
-        if isinstance(one, types.FunctionType):
+        if is_a(one, types.FunctionType):
             if _is_users(one):
                 yield one
             continue
         held: Any = unasked(one, "__dict__")
-        if not is_external(session, one) or (isinstance(one, (type, types.ModuleType)) and not _is_of_users(one)):
+        if not is_external(session, one) or (is_a(one, (type, types.ModuleType)) and not _is_of_users(one)):
             continue
         for name in names:
             if type(held) is dict and name in held:
                 note_attribute_read(session, one, name, held[name])
                 todo.append((held[name], depth + 1))
-            elif isinstance(one, types.ModuleType):
+            elif is_a(one, types.ModuleType):
                 continue
-            elif (found := defined(one if isinstance(one, type) else type(one), name)) is not None:
+            elif (found := defined(one if is_a(one, type) else type(one), name)) is not None:
                 yield from _of_class(session, one, name, found)
 
 
@@ -168,7 +169,7 @@ def _of_class(session: Session, one: Any, name: str, found: Any) -> Iterator[typ
 def _function_of(found: Any) -> types.FunctionType | None:
     """The Python function that a class holds, or that a property or another descriptor of its calls."""
     function = unasked(found, "fget") or unasked(found, "func") or unasked(found, "__func__", found)
-    return function if isinstance(function, types.FunctionType) else None
+    return function if is_a(function, types.FunctionType) else None
 
 
 def _is_users(function: types.FunctionType) -> bool:
@@ -177,13 +178,13 @@ def _is_users(function: types.FunctionType) -> bool:
 
 def _is_of_users(one: Any) -> bool:
     """Whether a class or Python module is not of a library."""
-    return not is_librarys(str(one.__module__ if isinstance(one, type) else one.__name__))
+    return not is_librarys(str(one.__module__ if is_a(one, type) else one.__name__))
 
 
 @lru_cache(maxsize=4096)
 def _names(code: types.CodeType) -> tuple[str, ...]:
     """The names of attributes and globals in a code object, and in those that are nested in it."""
-    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant))
+    inner = (name for constant in code.co_consts if is_a(constant, types.CodeType) for name in _names(constant))
     return tuple(dict.fromkeys((*code.co_names, *inner)))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import decimal
 import functools
-import inspect
 import operator
 import sys
 import types
@@ -37,6 +36,7 @@ from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.kinds import is_a
 from runtime.ops import host_numpy
 from runtime.tracer.ambient import contents, objects, one_call
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -91,7 +91,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+        if is_a(error, (*OURS, *torch_internals.shape_errors())):
             if not session.call.may_be_for_one_call:  # plain Python will do it again
                 for undo in back.values():
                     undo()
@@ -147,11 +147,11 @@ def _nothing() -> None:
 @contextmanager
 def watched_tensors(session: Session, values: Iterable[Any]) -> Iterator[None]:
     """While the block runs: what is hung on tensors among ``values`` (``t.note = 3``) is a store like any other."""
-    before = [(value, dict(value.__dict__)) for value in values if isinstance(value, torch.Tensor)]
+    before = [(value, dict(value.__dict__)) for value in values if is_a(value, torch.Tensor)]
     try:
         yield
     except Exception as error:
-        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+        if is_a(error, (*OURS, *torch_internals.shape_errors())):
             raise
         _note_all_hung(session, before)
         raise
@@ -218,7 +218,7 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
     """
     owner, name = unasked(f, "__self__"), unasked(f, "__name__", "")
     home = str(unasked(f, "__module__") or type(owner).__module__).partition(".")[0]
-    if isinstance(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
+    if is_a(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
         home = module_name(type(args[0])).partition(".")[0] if home in _DOERS else home
     if name in _ASKERS:
         return
@@ -226,7 +226,7 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
         done(session, "an implementation of a singledispatch function is registered")  # which empties a hidden cache
     elif home in ("os", "posix", "sys") and name in _SYSTEM_CHANGES:
         done(session, f"{name}() is called")
-    elif home in _DOERS and (not isinstance(f, type)) and not (name.startswith("__") and name.endswith("__")):
+    elif home in _DOERS and (not is_a(f, type)) and not (name.startswith("__") and name.endswith("__")):
         if not (owner is None and args and id(args[0]) in memo(session).created):
             done(session, f"{name}() of {home.lstrip('_')} is called")
 
@@ -261,7 +261,7 @@ def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) ->
         adopt(session, result)  # no object that Python shows refers to it
     if f is functools.singledispatch:
         memo(session).created[id(result.register)] = result.register
-    if is_plain(result) or isinstance(result, _NEVER_FRESH) or contents.is_iterator(result):
+    if is_plain(result) or is_a(result, _NEVER_FRESH) or contents.is_iterator(result):
         return
     if id(result) in session.objects.externals:
         return
@@ -281,15 +281,15 @@ def _made_inside(session: Session, value: Any) -> bool:
     """Whether an object, or the memory that it shows, was made while tracing."""
     value = host_memory.owner_of(value)
     known = memo(session)
-    if inspect.isgenerator(value):
+    if is_a(value, types.GeneratorType):
         return value in known.generators
     return id(value) in known.created or known.iterators.get(id(value), (None,))[0] is value
 
 
 def _differs_by_path(held: Any) -> bool:
     """Whether what was held is only known while the Program runs: code that is not converted cannot tell."""
-    values = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
-    return any(isinstance(value, (Choice, Undefined, structure.Growing)) or value is MISSING for value in values)
+    values = held.values() if is_a(held, dict) else held if is_a(held, list) else ()
+    return any(is_a(value, (Choice, Undefined, structure.Growing)) or value is MISSING for value in values)
 
 
 def _unsettled(session: Session) -> Exception:
@@ -308,7 +308,7 @@ def _note(session: Session, place: Place, held: Any) -> None:
 
 
 def _place(session: Session, value: Any, name: str) -> Place:
-    owner = namespace_owner(session, value) if isinstance(value, dict) else None
+    owner = namespace_owner(session, value) if is_a(value, dict) else None
     if owner is value:
         return Place("global", value, name)
     return Place("attribute", value if owner is None else owner, name)
@@ -329,51 +329,51 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
                 if kind is OrderedDict and value.__dict__:
                     found.append((value, "attributes", dict(value.__dict__)))
             continue
-        if id(value) in seen or is_plain(value) or isinstance(value, (Staged, Choice, Undefined)):
+        if id(value) in seen or is_plain(value) or is_a(value, (Staged, Choice, Undefined)):
             continue
         seen.add(id(value))
         notes = contents.notes_of(value)
         seen.update(notes)
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             found.append((value, "hung", dict(value.__dict__)))
             continue
         inner: list[Any] = []
         older = False
-        if isinstance(value, dict) and namespace_owner(session, value) is not None:
+        if is_a(value, dict) and namespace_owner(session, value) is not None:
             found.append((value, "attributes", dict(value)))
             continue
-        if isinstance(value, CONTAINERS):
+        if is_a(value, CONTAINERS):
             if python_kind(value).__len__(value) > _LONG:
                 continue
             content = Place("content", value).get()
             found.append((value, "items", content))
             older = id(value) in session.objects.externals
-            inner = [] if isinstance(value, set) else list(content.values() if isinstance(value, dict) else content)
-        elif isinstance(value, tuple):
+            inner = [] if is_a(value, set) else list(content.values() if is_a(value, dict) else content)
+        elif is_a(value, tuple):
             inner = objects.own_items(value) if objects.own_length(value) <= _LONG else []
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             inner = [value.func, *value.args, *value.keywords.values()]
-        elif isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+        elif is_a(value, (types.MethodType, types.BuiltinMethodType)):
             inner = [value.__self__]
         elif contents.state_of(value) is not None:
             found.append((value, "state", contents.state_of(value)))
             inner = contents.inner(value)
         if kind not in _BARE and (
-                depth == 0 or not isinstance(value, (type, types.ModuleType, types.FunctionType))):
+                depth == 0 or not is_a(value, (type, types.ModuleType, types.FunctionType))):
             held = _attributes(value)
             if held:
                 found.append((value, "attributes", held))
-                if not isinstance(value, (type, types.ModuleType)):
+                if not is_a(value, (type, types.ModuleType)):
                     inner += held.values()
                     older = is_external(session, value)
                     for name, one in held.items() if older else ():
-                        if not isinstance(one, CONTAINERS) or id(one) in session.objects.externals or id(one) in notes:
+                        if not is_a(one, CONTAINERS) or id(one) in session.objects.externals or id(one) in notes:
                             continue
                         if not written(session, Place("attribute", value, name)):
                             adopt(session, one)
-        if older and isinstance(value, CONTAINERS):
+        if older and is_a(value, CONTAINERS):
             for one in inner:
-                if isinstance(one, CONTAINERS) and not written(session, Place("content", value)):
+                if is_a(one, CONTAINERS) and not written(session, Place("content", value)):
                     adopt(session, one)
         if depth < _DEPTH:
             todo.extend((item, depth + 1) for item in inner)
@@ -381,28 +381,28 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict) and type(value) is dict:
+    if is_a(value, dict) and type(value) is dict:
         return value
-    if str(type(value).__module__).partition(".")[0] in _OURS or isinstance(value, types.CodeType):
+    if str(type(value).__module__).partition(".")[0] in _OURS or is_a(value, types.CodeType):
         return {}
-    if isinstance(value, type):
+    if is_a(value, type):
         return dict(value.__dict__)
     found = objects.attributes(value)
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         found.update({name: getattr(value, name) for name in _PARTS})
-    if isinstance(value, types.CellType):
+    if is_a(value, types.CellType):
         held = cell_value(value)
-        if not isinstance(held, Undefined):  # the cell of a class that is being made
+        if not is_a(held, Undefined):  # the cell of a class that is being made
             found["cell_contents"] = held
-    if isinstance(value, BaseException):
+    if is_a(value, BaseException):
         found["args"] = value.args
     return found
 
 
 def _same_items(before: Any, now: Any) -> bool:
-    if isinstance(before, frozenset):
+    if is_a(before, frozenset):
         return before == now
-    if isinstance(before, dict):
+    if is_a(before, dict):
         pairs = zip(before.items(), now.items())
         return len(before) == len(now) and all(a is b and x is y for (a, x), (b, y) in pairs)
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))

@@ -25,10 +25,11 @@ from dy2static.operators.shared.reachable import global_lines, global_names
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.one_call import Taken
-from runtime.tracer.ambient.unasked import module_name, unasked
+from runtime.tracer.ambient.unasked import module_name, reader, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
@@ -113,7 +114,7 @@ class Memo:
 def memo(session: Session) -> Memo:
     """The operators' memory of this trace; it lives as long as the session."""
     found = session.code.memo
-    if not isinstance(found, Memo):
+    if not is_a(found, Memo):
         found = session.code.memo = Memo(session.objects.created)
     return found
 
@@ -142,12 +143,12 @@ def is_external(session: Session, obj: object) -> bool:
     """Whether an object existed before the trace, as far as reads from other such objects tell."""
     if id(obj) in session.objects.externals:
         return True
-    if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
+    if id(obj) in memo(session).created or is_a(obj, CONTAINERS):
         return False
-    if isinstance(obj, BaseException) and existed_before(session, obj) is False:  # Python or a library has raised it
+    if is_a(obj, BaseException) and existed_before(session, obj) is False:  # Python or a library has raised it
         memo(session).created[id(obj)] = obj
         return False
-    return not isinstance(obj, (torch.Tensor, Staged, Choice, Undefined))
+    return not is_a(obj, (torch.Tensor, Staged, Choice, Undefined))
 
 
 def adopt(session: Session, value: Any) -> None:
@@ -156,7 +157,7 @@ def adopt(session: Session, value: Any) -> None:
     while todo and budget:
         budget -= 1
         one = todo.pop()
-        if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.objects.externals:
+        if is_plain(one) or is_a(one, (torch.Tensor, Staged, Choice)) or id(one) in session.objects.externals:
             continue
         if id(one) in session.objects.originals:
             meet(session, one)
@@ -166,12 +167,12 @@ def adopt(session: Session, value: Any) -> None:
             memo(session).created[id(one)] = one
             continue
         todo.extend(inside(one))
-        if not isinstance(one, tuple):
+        if not is_a(one, tuple):
             session.objects.externals[id(one)] = (one, None)
             facts.stage_items(session, one)
             for watch in ADOPTION_WATCHERS:
                 watch(session, one)
-        if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
+        if is_a(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
             note_module(session, one)
             todo.extend(one._modules.values())
 
@@ -194,7 +195,7 @@ def _is_gone_over(cls: type) -> bool:
 def require_original(session: Session, a: Any, b: Any) -> None:
     """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
     copies = session.objects.copies
-    if isinstance(a, tuple) and (id(a) in copies) is not (id(b) in copies):
+    if is_a(a, tuple) and (id(a) in copies) is not (id(b) in copies):
         raise session.restart(Findings(whole=frozenset((copies[id(a if id(a) in copies else b)],))))
 
 
@@ -202,13 +203,13 @@ def meet(session: Session, value: Any) -> None:
     """Begin the trace again if ``value`` is the caller's own container of which the arguments hold a copy: both are one
     object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
     number = session.objects.originals[id(value)]
-    if not isinstance(value, tuple):
+    if not is_a(value, tuple):
         raise session.restart(Findings(whole=frozenset((number,))))
 
 
 def _made_by_others(session: Session, obj: object) -> bool:
     """Whether code that is not converted made an object while tracing: it holds traced values that nothing stored."""
-    if isinstance(obj, (type, types.ModuleType, torch.nn.Module)):
+    if is_a(obj, (type, types.ModuleType, torch.nn.Module)):
         return False
     namespace = unasked(obj, "__dict__")
     return type(namespace) is dict and any(
@@ -229,15 +230,15 @@ def holds_traced(value: Any) -> bool:
 
 
 def _is_traced(value: Any) -> bool:
-    if isinstance(value, (Staged, Choice, Undefined)) or value is MISSING:
+    if is_a(value, (Staged, Choice, Undefined)) or value is MISSING:
         return True
-    return isinstance(value, torch.Tensor) and torch_internals.is_fake(value)
+    return is_a(value, torch.Tensor) and torch_internals.is_fake(value)
 
 
 def _items(value: Any) -> Any:
     if type(value) in (list, tuple, set, frozenset, deque):
         return value
-    return dict.values(value) if isinstance(value, dict) else ()
+    return dict.values(value) if is_a(value, dict) else ()
 
 
 # -- reads and writes
@@ -256,7 +257,7 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
     if not is_external(session, obj) or written(session, place):
         note_found(session, place, value)
         return value
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             note_tensor(session, obj, name, value)
         return value
@@ -270,8 +271,9 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
             return value
         adopt(session, obj)
         adopt(session, value)
-        kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
-        session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
+        kind = type(obj).__name__ if not is_a(obj, (type, types.ModuleType)) else obj.__name__
+        read = functools.partial(reader(obj), obj, name)
+        session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", read, value, place)
     return value
 
 
@@ -286,7 +288,7 @@ def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
     if session.guards.has((id(obj), name, "held")):
         return
     with session.journal.as_before(value):
-        if isinstance(value, torch.Tensor) or holds_traced(value):
+        if is_a(value, torch.Tensor) or holds_traced(value):
             return
         adopt(session, obj)
         adopt(session, value)
@@ -297,7 +299,7 @@ def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
 def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
     """Whether an object that is made inside has from its class what it has under a name."""
     cls = type(obj)
-    if isinstance(obj, (type, types.ModuleType)) or name in unasked(obj, "__dict__", {}):
+    if is_a(obj, (type, types.ModuleType)) or name in unasked(obj, "__dict__", {}):
         return False
     return defined(cls, name) is value and is_class_from_outside(session, cls)
 
@@ -320,7 +322,7 @@ def defined(cls: type, name: str) -> Any:
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
-    if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.objects.externals:
+    if is_a(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.objects.externals:
         existed = existed_before(session, obj)
         if existed is False:
             memo(session).created[id(obj)] = obj
@@ -342,12 +344,12 @@ _UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
 def _own_of(cls: type) -> dict[str, Any]:
     """What stands in a class itself, but for what Python keeps there."""
     own = vars(cls).items()
-    return {name: value for name, value in own if name[:2] != "__" or isinstance(value, types.FunctionType)}
+    return {name: value for name, value in own if name[:2] != "__" or is_a(value, types.FunctionType)}
 
 
 def note_space(session: Session, owner: Any, space: Any) -> None:
     """Note that a dict is the namespace of an object: its items are attributes, and which there are is a guard."""
-    if isinstance(owner, type) and not is_librarys(str(owner.__module__)) and is_external(session, owner):
+    if is_a(owner, type) and not is_librarys(str(owner.__module__)) and is_external(session, owner):
         adopt(session, owner)
         adopt(session, _own_of(owner))
         session.guards.add((id(owner), "namespace"), f"the attributes of {owner.__name__}",
@@ -356,7 +358,7 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
         return
     memo(session).spaces[id(space)] = (space, owner)
     session.journal.shown.add(id(owner))
-    if isinstance(owner, (type, types.ModuleType)) or not is_external(session, owner):
+    if is_a(owner, (type, types.ModuleType)) or not is_external(session, owner):
         return
     stored = session.journal.frames[0]
     names = [name for name in space if stored.get(Place("attribute", owner, name)) is not MISSING]
@@ -365,8 +367,8 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
     session.guards.add_test((id(owner), "names"), f"the attributes of a {type(owner).__name__}",
                             lambda: list(vars(owner)) == names)
     for name, value in list(space.items()):
-        parts = isinstance(owner, torch.nn.Module) and name.startswith("_")  # what its call reads is a guard of its own
-        if not parts and not isinstance(value, torch.Tensor):
+        parts = is_a(owner, torch.nn.Module) and name.startswith("_")  # what its call reads is a guard of its own
+        if not parts and not is_a(value, torch.Tensor):
             note_attribute_read(session, owner, name, value)
 
 
@@ -380,7 +382,7 @@ def namespace_owner(session: Session, space: Any) -> Any:
 
 def note_space_write(session: Session, space: Any, *names: Any) -> None:
     """Call before items of a namespace are stored: a comparison sees no store of what was there."""
-    if isinstance(space, dict) and namespace_owner(session, space) is space:
+    if is_a(space, dict) and namespace_owner(session, space) is space:
         for name in names:
             if type(name) is str:
                 note_global_write(session, space, name)
@@ -389,7 +391,7 @@ def note_space_write(session: Session, space: Any, *names: Any) -> None:
 def note_space_read(session: Session, space: dict[str, Any], name: Any) -> None:
     """Guard an item of a namespace that is read as one of a dict."""
     owner = namespace_owner(session, space)
-    if not isinstance(name, str):
+    if not is_a(name, str):
         return
     if owner is not space:
         place = Place("attribute", owner, name)
@@ -414,7 +416,7 @@ def note_item_read(session: Session, container: Any, key: Any, value: Any) -> No
     externals = session.objects.externals
     if id(container) not in externals:
         return
-    if session.guards.is_apart and (isinstance(value, Staged) or written(session, Place("content", container))):
+    if session.guards.is_apart and (is_a(value, Staged) or written(session, Place("content", container))):
         session.guards.looked_up(f"item {key!r} of a {type(container).__name__}", lambda: container[key], value)
     if written(session, Place("content", container)):
         return
@@ -422,7 +424,7 @@ def note_item_read(session: Session, container: Any, key: Any, value: Any) -> No
     if not is_large and (id(value) in externals or type(value) in _PLAIN):
         return
     with session.journal.as_before(value):
-        if isinstance(value, torch.Tensor) or holds_traced(value):
+        if is_a(value, torch.Tensor) or holds_traced(value):
             return
         adopt(session, value)
         if is_large:
@@ -454,7 +456,7 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
     if written(session, place):
         note_found(session, place, value)
         return
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
@@ -478,7 +480,7 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
 def note_tensor(session: Session, owner: Any, name: str, value: torch.Tensor) -> None:
     """Remember that a real tensor is ``owner.name``, under the name that ``state_dict`` gives it."""
     label = name
-    if isinstance(owner, torch.nn.Module):
+    if is_a(owner, torch.nn.Module):
         path = memo(session).paths.get(id(owner))
         if path is None:
             register_module(session, owner)
@@ -562,8 +564,8 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
     for attribute in ("__defaults__", "__kwdefaults__"):
         value = getattr(function, attribute)
         if value and not holds_traced(value):
-            for item in dict.values(value) if isinstance(value, dict) else value:
-                if not isinstance(item, torch.Tensor):
+            for item in dict.values(value) if is_a(value, dict) else value:
+                if not is_a(item, torch.Tensor):
                     adopt(session, item)
         _note_part(session, function, attribute, "defaults")
     _note_part(session, function, "__code__", "code")
@@ -594,9 +596,9 @@ def _note_part(session: Session, function: types.FunctionType, attribute: str, w
 def note_binding(session: Session, name: str, cell: types.CellType) -> None:
     """Guard whether a name of an outer function is bound, whatever it is."""
     if not written(session, Place("attribute", cell, "cell_contents")):
-        is_bound = not isinstance(cell_value(cell), Undefined)
+        is_bound = not is_a(cell_value(cell), Undefined)
         session.guards.add_test((id(cell), "bound"), f"whether '{name}' is bound in an outer function",
-                                lambda: isinstance(cell_value(cell), Undefined) is not is_bound)
+                                lambda: is_a(cell_value(cell), Undefined) is not is_bound)
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
@@ -609,7 +611,7 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
     if written(session, place):
         note_found(session, place, value)
         return
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return

@@ -16,6 +16,7 @@ import torch
 from dy2static.operators.provenance.provenance import note_attribute_read
 from dy2static.operators.shared.staging import MISSING, Session
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.state import active
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
@@ -92,11 +93,11 @@ def _has(name: str) -> bool:
 def builtin_of(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
     """The function of Python's that does what this method of a tensor does with ``args``, and what it is given; None
     for anything else."""
-    if isinstance(function, structure.BOUND):
+    if is_a(function, structure.BOUND):
         args = function.__self__, *args
-    elif not isinstance(function, types.WrapperDescriptorType) or function.__name__ not in _OF_ITEMS:
+    elif not is_a(function, types.WrapperDescriptorType) or function.__name__ not in _OF_ITEMS:
         return None
-    if not args or not isinstance(args[0], torch.Tensor):
+    if not args or not is_a(args[0], torch.Tensor):
         return None
     found = _BUILTINS.get((function.__name__, len(args) - 1))
     return None if found is None else (found, args)

@@ -12,6 +12,7 @@ from dy2static.operators.provenance.library_reads import note_given
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared.staging import Session, active
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.recording import gradients
@@ -27,7 +28,7 @@ _NO_LEAF = (
 @contextlib.contextmanager
 def copying(session: Session, value: Any) -> Iterator[None]:
     """While the block runs, tensors are deep-copied by Operators; a module's are found where the module has them."""
-    if isinstance(value, torch.nn.Module) and id(value) not in session.objects.created:
+    if is_a(value, torch.nn.Module) and id(value) not in session.objects.created:
         for module in value.modules():
             note_module(session, module)
     note_given(session, [value])

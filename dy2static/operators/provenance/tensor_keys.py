@@ -14,6 +14,7 @@ import torch
 from dy2static.operators.provenance.identity import require_identity
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 from runtime.tracer.values import structure
 
@@ -46,7 +47,7 @@ def own(session: Session, value: Any) -> Any:
     Raises:
         TraceError: A tensor is one of several, depending on the path (D2S264).
     """
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         require_identity(session, value)
         return session.one(value)
     if type(value) is tuple and holds_tensors(value):
@@ -56,7 +57,7 @@ def own(session: Session, value: Any) -> Any:
 
 def holds_tensors(values: Iterable[Any]) -> bool:
     """Whether there is a tensor among the items, or in tuples among them."""
-    return any(isinstance(one, torch.Tensor) or (type(one) is tuple and holds_tensors(one)) for one in values)
+    return any(is_a(one, torch.Tensor) or (type(one) is tuple and holds_tensors(one)) for one in values)
 
 
 __all__ = ["holds_tensors", "own", "own_items", "own_mapping"]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy
 
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 
 Undo = Callable[[], None]
@@ -35,13 +36,13 @@ def undos(session: Session, values: Iterable[Any]) -> dict[int, Undo]:
             found[id(value)] = undo
         elif session.call.may_be_for_one_call:
             continue
-        elif isinstance(value, io.IOBase) or contents.is_iterator(value):
+        elif is_a(value, io.IOBase) or contents.is_iterator(value):
             session.once(f"code that is not converted is given a {type(value).__name__}")
     return found
 
 
 def _undo(value: Any) -> Undo | None:
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         if not value.flags.writeable:
             return _nothing
         kept = value.copy()
@@ -50,14 +51,14 @@ def _undo(value: Any) -> Undo | None:
             value[...] = kept
 
         return put_back
-    if isinstance(value, (bytearray, array.array)):
+    if is_a(value, (bytearray, array.array)):
         held = value[:]
 
         def put_back_items() -> None:
             value[:] = held  # type: ignore[assignment]  # each gets items of its own kind
 
         return put_back_items
-    if isinstance(value, memoryview):
+    if is_a(value, memoryview):
         if value.readonly:
             return _nothing
         data = bytes(value)

@@ -8,6 +8,7 @@ import types
 import warnings
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.ambient.unasked import has_unasked
 
@@ -30,8 +31,8 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     Traceback (most recent call last):
     TypeError: isinstance() takes no keyword arguments
     """
-    builtin = isinstance(function, (types.BuiltinFunctionType, type)) and function.__module__ in _MODULES
-    if not builtin and not isinstance(function, types.FunctionType):
+    builtin = is_a(function, (types.BuiltinFunctionType, type)) and function.__module__ in _MODULES
+    if not builtin and not is_a(function, types.FunctionType):
         return
     if function is type and len(args) == 3:  # makes a class, with the keywords that its bases take
         return
@@ -81,7 +82,7 @@ def require_fitting_method(
 
 @functools.cache
 def _signature(function: Any) -> inspect.Signature | None:
-    if isinstance(function, types.FunctionType) and has_unasked(function, "__signature__"):  # it tells of another
+    if is_a(function, types.FunctionType) and has_unasked(function, "__signature__"):  # it tells of another
         return None
     try:
         return inspect.signature(function, follow_wrapped=False)

@@ -22,6 +22,7 @@ from dy2static.operators.shared import reachable
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.reachable import Code, function_of, global_names, is_users_class, names_in, reached
 from dy2static.operators.shared.staging import Choice, Session, Staged
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.values.containers import several
@@ -67,7 +68,7 @@ def require_items(session: Session, what: str, values: Iterable[Any], is_convert
         TraceError: D2S253.
     """
     if is_needed(session):
-        require(session, what, [value for value in values if not isinstance(value, type) and not (
+        require(session, what, [value for value in values if not is_a(value, type) and not (
             is_converted and _is_users(_found(value, "__iter__")))], ITEMS)
 
 
@@ -75,7 +76,7 @@ def keys_in(container: Any) -> Iterable[Any]:
     """What a look at a container compares: the keys of a dict, the items of a set; never the container itself."""
     if reachable.is_growing(container):
         return ()
-    if isinstance(container, dict):
+    if is_a(container, dict):
         return list(dict.__iter__(container))
     return list(container) if type(container) in (set, frozenset) else (container,)
 
@@ -84,14 +85,14 @@ def _keys(values: Iterable[Any]) -> Iterator[Any]:
     todo = list(values)
     while todo:
         value = todo.pop()
-        if is_plain(value) or isinstance(value, (torch.Tensor, Staged)):
+        if is_plain(value) or is_a(value, (torch.Tensor, Staged)):
             continue
-        if isinstance(value, (tuple, frozenset, set, dict, *_VIEWS)):
+        if is_a(value, (tuple, frozenset, set, dict, *_VIEWS)):
             if reachable.is_growing(value):
                 continue
-            items: Any = dict.keys(value) if isinstance(value, dict) else value
+            items: Any = dict.keys(value) if is_a(value, dict) else value
             todo.extend(items)
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             todo.extend(value.options)
         yield value
 
@@ -122,14 +123,14 @@ def _shown(values: Iterable[Any], own: tuple[str, ...]) -> Iterator[Any]:
     seen: dict[int, Any] = {}
     while todo and len(seen) < _MOST:
         value, is_outer = todo.pop()
-        if is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, Staged)):
+        if is_plain(value) or id(value) in seen or is_a(value, (torch.Tensor, Staged)):
             continue
         seen[id(value)] = value
         if not is_outer:
             yield value
-        if isinstance(value, type):
+        if is_a(value, type):
             continue
-        if isinstance(value, torch.nn.Module) or is_outer and _tells(value, own):
+        if is_a(value, torch.nn.Module) or is_outer and _tells(value, own):
             continue
         todo.extend((item, False) for item in _items(value))
 
@@ -137,26 +138,26 @@ def _shown(values: Iterable[Any], own: tuple[str, ...]) -> Iterator[Any]:
 def _items(value: Any) -> list[Any]:
     """What the text of a value may show."""
     held = several(value)
-    if isinstance(value, Choice) or held is not None:
+    if is_a(value, Choice) or held is not None:
         return list(value.options if held is None else held.options)
     found: list[Any] = []
-    if isinstance(value, (list, tuple, set, frozenset, deque, dict)):
+    if is_a(value, (list, tuple, set, frozenset, deque, dict)):
         if reachable.is_growing(value):
             return []
         found = objects.own_items(value)
-        if isinstance(value, dict):
+        if is_a(value, dict):
             found.extend(dict.keys(value))
-    elif isinstance(value, _VIEWS_SHOWN):
+    elif is_a(value, _VIEWS_SHOWN):
         found = list(value)
-    elif isinstance(value, BaseException):
+    elif is_a(value, BaseException):
         found = list(value.args)
-    elif isinstance(value, functools.partial):
+    elif is_a(value, functools.partial):
         found = [value.func, *value.args, *value.keywords.values()]
-    elif isinstance(value, slice):
+    elif is_a(value, slice):
         found = [value.start, value.stop, value.step]
-    elif isinstance(value, types.MethodType):
+    elif is_a(value, types.MethodType):
         found = [value.__self__]
-    elif not is_users_class(type(value)) or not isinstance(type(value).__repr__, types.WrapperDescriptorType):
+    elif not is_users_class(type(value)) or not is_a(type(value).__repr__, types.WrapperDescriptorType):
         found = list(objects.attributes(value).values())
     return found
 
@@ -196,7 +197,7 @@ def _found(value: Any, name: str) -> types.FunctionType | None:
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
-            return method if isinstance(method, types.FunctionType) else None
+            return method if is_a(method, types.FunctionType) else None
     return None
 
 
@@ -213,10 +214,10 @@ def leads(owners: list[Any], methods: list[types.FunctionType]) -> bool:
     is_whole = False
     while todo:
         one = todo.pop()
-        if isinstance(one, tuple):
+        if is_a(one, tuple):
             todo.extend(one)
             continue
-        if not isinstance(one, types.FunctionType):
+        if not is_a(one, types.FunctionType):
             roots.append(one)  # an attribute of the class
             continue
         if id(one) in seen:
@@ -229,16 +230,16 @@ def leads(owners: list[Any], methods: list[types.FunctionType]) -> bool:
         roots += beside
         if passes_on(one.__code__):  # to functions, or to what calls special methods
             found |= _SPECIAL
-            todo += [function for function in beside if isinstance(function, types.FunctionType)]
+            todo += [function for function in beside if is_a(function, types.FunctionType)]
         for owner in owners:
             for name in found:
                 todo += _members(owner, name)
     for owner in owners:
         held = objects.attributes(owner)
         roots += held.values() if is_whole else [held[name] for name in names if name in held]
-        if isinstance(owner, (list, dict, tuple, set, frozenset)):
+        if is_a(owner, (list, dict, tuple, set, frozenset)):
             roots += objects.own_items(owner)
-        if isinstance(owner, torch.nn.Module):
+        if is_a(owner, torch.nn.Module):
             roots += [one for part in ("_modules", "_buffers") for name, one in held.get(part, {}).items()
                       if name in names]
     roots = [root for root in roots if not any(root is owner for owner in owners)]
@@ -303,7 +304,7 @@ def _single(code: types.CodeType) -> Iterator[tuple[str, Any]]:
     for one in dis.get_instructions(code):
         if one.opname in ("PUSH_NULL", "PRECALL", "CACHE"):
             continue
-        if isinstance(one.argval, tuple) and "_FAST" in one.opname:
+        if is_a(one.argval, tuple) and "_FAST" in one.opname:
             first = one.opname[: one.opname.index("_FAST") + len("_FAST")]
             second = "LOAD_FAST" if one.opname.find("LOAD_FAST", 1) > 0 else "STORE_FAST"
             yield from ((first, one.argval[0]), (second, one.argval[1]))
@@ -321,7 +322,7 @@ def require_modules(session: Session, f: Any, values: Iterable[Any]) -> None:
     Raises:
         TraceError: D2S253.
     """
-    if not is_needed(session) or not isinstance(f, (types.FunctionType, type)):
+    if not is_needed(session) or not is_a(f, (types.FunctionType, type)):
         return
     called = called_by(f)
     for module, is_given in _modules(list(values)):
@@ -341,20 +342,20 @@ def _modules(values: list[Any]) -> Iterator[tuple[torch.nn.Module, bool]]:
     seen: dict[int, Any] = {}
     while todo and len(seen) < _MOST:
         value, is_given = todo.pop()
-        if is_plain(value) or isinstance(value, (torch.Tensor, Staged)) or id(value) in seen:
+        if is_plain(value) or is_a(value, (torch.Tensor, Staged)) or id(value) in seen:
             continue
         seen[id(value)] = value
-        if isinstance(value, torch.nn.Module):
+        if is_a(value, torch.nn.Module):
             yield value, is_given
             todo.extend((one, False) for one in objects.attributes(value).get("_modules", {}).values())
-        elif isinstance(value, (list, tuple, set, frozenset, dict)) and not reachable.is_growing(value):
+        elif is_a(value, (list, tuple, set, frozenset, dict)) and not reachable.is_growing(value):
             todo.extend((one, False) for one in objects.own_items(value))
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             todo.append((value.__self__, True))
 
 
 _OF_MODULES: tuple[str, ...] = tuple(
-    name for name, one in vars(torch.nn.Module).items() if isinstance(one, types.FunctionType)
+    name for name, one in vars(torch.nn.Module).items() if is_a(one, types.FunctionType)
     and name not in ("forward", "__call__", "_call_impl", "_wrapped_call_impl", "__init__", "__new__", "__getattr__",
                      "__setattr__", "__delattr__"))  + ("__hash__", "__eq__", "__len__")  # fmt: skip
 """Methods that PyTorch may call of a module; its ``forward`` is converted where it is called."""
@@ -364,7 +365,7 @@ _BY_BUILTINS = {"repr": "__repr__", "str": "__repr__", "len": "__len__", "dir": 
 def called_by(f: Any) -> frozenset[str] | None:
     """The methods that one of a module may call of modules, by the names in its code and in theirs; None: any."""
     code = getattr(f, "__code__", None)
-    known = isinstance(code, types.CodeType) and vars(torch.nn.Module).get(f.__name__) is f
+    known = is_a(code, types.CodeType) and vars(torch.nn.Module).get(f.__name__) is f
     return _called_by(code) if known else None
 
 
@@ -379,7 +380,7 @@ def _called_by(code: types.CodeType) -> frozenset[str]:
         found |= {_BY_BUILTINS[name] for name in names if name in _BY_BUILTINS}
         for name in names:
             method = vars(torch.nn.Module).get(name)
-            if name not in found and isinstance(method, types.FunctionType):
+            if name not in found and is_a(method, types.FunctionType):
                 found.add(name)
                 todo.append(method.__code__)
     return frozenset(found)

@@ -13,6 +13,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from dy2static.origin import is_made
+from runtime.kinds import is_a
 from runtime.tracer.python_state.journal import Place, cell_value, set_cell
 
 
@@ -23,7 +24,7 @@ class Cells:
     """
 
     def __init__(self, names: str, *functions: Callable[..., Any] | None) -> None:
-        blocks = [function for function in functions if isinstance(function, FunctionType)]
+        blocks = [function for function in functions if is_a(function, FunctionType)]
         known: dict[str, CellType] = {}
         for block in blocks:
             known.update(zip(block.__code__.co_freevars, block.__closure__ or ()))

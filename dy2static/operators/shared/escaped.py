@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dy2static.operators.shared.staging import Choice, Session, distribute
+from runtime.kinds import is_a
 from runtime.tracer.ambient import catching
 
 
@@ -17,16 +18,16 @@ class Escaping(NamedTuple):
 
 def holds(value: Any) -> bool:
     """Whether a call's result stands for an exception, at least on some paths."""
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return any(map(holds, value.options))
-    return isinstance(value, Escaping)
+    return is_a(value, Escaping)
 
 
 def settled(session: Session, result: Any) -> Any:
     """A function's result without what stands for no exception: a place that is never reached."""
-    if not isinstance(result, Choice):
+    if not is_a(result, Choice):
         return result
-    return without(session, result, lambda option: isinstance(option, Escaping) and option.error is None)
+    return without(session, result, lambda option: is_a(option, Escaping) and option.error is None)
 
 
 def raised(session: Session, result: Any) -> Any:
@@ -37,26 +38,26 @@ def raised(session: Session, result: Any) -> Any:
         BaseException: The exception, where it leaves the function on every path.
     """
     def own(option: Any) -> Any:
-        if isinstance(option, Choice):
+        if is_a(option, Choice):
             return raised(session, option)
-        error = option.error if isinstance(option, Escaping) else None
-        if isinstance(error, Choice):
+        error = option.error if is_a(option, Escaping) else None
+        if is_a(error, Choice):
             return distribute(session, error, lambda one: own(Escaping(one)))
-        if isinstance(error, BaseException) and not catching.is_caught(session, type(error)):
+        if is_a(error, BaseException) and not catching.is_caught(session, type(error)):
             raise error
         return option
 
     if not any(not catching.is_caught(session, type(error)) for error in _errors(result)):
         return result
-    return distribute(session, result, own) if isinstance(result, Choice) else own(result)
+    return distribute(session, result, own) if is_a(result, Choice) else own(result)
 
 
 def _errors(value: Any, escapes: bool = False) -> Iterator[BaseException]:
     """The exceptions that a result stands for."""
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         for option in value.options:
             yield from _errors(option, escapes)
-    elif isinstance(value, Escaping):
+    elif is_a(value, Escaping):
         yield from _errors(value.error, True)
     elif escapes and value is not None:
         yield value

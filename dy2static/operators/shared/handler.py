@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dy2static.operators.shared.staging import active
 from runtime.errors import Dy2StaticError
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.control.branches import PathEnds
 
@@ -17,5 +18,5 @@ OURS = (Dy2StaticError, PathEnds, Restart)
 
 def handler(error: BaseException) -> None:
     """Raise ``error`` again if it is the tracer's, not the program's."""
-    if active() is not None and isinstance(error, OURS):
+    if active() is not None and is_a(error, OURS):
         raise error

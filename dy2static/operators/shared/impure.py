@@ -14,6 +14,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session, active
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import module_name, unasked
 
 _MODULES = {
@@ -56,11 +57,11 @@ def check(session: Session, f: Any) -> None:
     name = unasked(f, "__name__", type(f).__name__)
     if what is None and name not in _QUIET and not str(unasked(f, "__qualname__", "")).startswith("UUID."):
         module = unasked(f, "__module__")
-        if isinstance(module, str):
+        if is_a(module, str):
             what = _MODULES.get(module) or ("NumPy's random numbers" if module.startswith("numpy.random") else None)
-        if what is None and owner is not None and not isinstance(owner, type):
+        if what is None and owner is not None and not is_a(owner, type):
             kind = module_name(type(owner))
-            if isinstance(owner, random.Random):
+            if is_a(owner, random.Random):
                 what = "Python's random numbers"
             elif kind.startswith("numpy.random"):
                 what = "NumPy's random numbers"
@@ -78,7 +79,7 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
         raise session.error(
             f"{name}() inside a converted function: what the Program prints later is not redirected",
             hint="Redirect around the call of the converted function.", code="D2S214")
-    if isinstance(owner, io.IOBase) and name in _FILE_METHODS and id(owner) not in session.objects.created:
+    if is_a(owner, io.IOBase) and name in _FILE_METHODS and id(owner) not in session.objects.created:
         if owner in (sys.stdout, sys.stderr) and name == "flush":
             return
         raise session.error(
@@ -136,7 +137,7 @@ def _check_seed(session: Session, f: Any, owner: Any) -> None:
     """Refuse what makes, sets or reads a random generator: the Program would not do it again."""
     name = unasked(f, "__name__", "")
     ours = str(unasked(f, "__module__", "") or "").startswith("torch.") and name in _SEEDS
-    if f is torch.Generator or isinstance(owner, torch.Generator) or ours:
+    if f is torch.Generator or is_a(owner, torch.Generator) or ours:
         what = "a torch.Generator is made" if f is torch.Generator else f"{name}() is called"
         raise session.error(
             f"{what} inside a converted function: it would happen while tracing only, not in each run of the Program",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Undefined, active, unbound_message
+from runtime.kinds import is_a
 
 
 def load(read: Callable[[], Any], name: str) -> Any:
@@ -40,7 +41,7 @@ def load_free(value: Any, name: str) -> Any:
 
 
 def _bound(value: Any, exception: str, message: str) -> Any:
-    session = active() if isinstance(value, Choice) else None
+    session = active() if is_a(value, Choice) else None
     return value if session is None else settle(session, value, Undefined, exception, message)
 
 
@@ -49,7 +50,7 @@ def settle(session: Session, choice: Choice, absent: Any, exception: str, messag
     ``message`` the exception has no arguments."""
 
     def is_absent(option: Any) -> bool:
-        return isinstance(option, absent) if isinstance(absent, type) else option is absent
+        return is_a(option, absent) if is_a(absent, type) else option is absent
 
     positions = [index for index, option in enumerate(choice.options) if not is_absent(option)]
     if len(positions) == len(choice.options):

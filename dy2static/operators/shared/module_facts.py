@@ -9,6 +9,7 @@ import torch
 
 from dy2static.operators.shared.staging import any_staged
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
@@ -194,7 +195,7 @@ def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:
 
 def has_staged_mode(args: tuple[Any, ...]) -> bool:
     """Whether this is called on a module that trains on some paths only, or is made with numbers that a run knows."""
-    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
+    return bool(args) and is_a(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
 
 
 __all__ = ["ModuleFacts"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.recording.session import Session
@@ -38,7 +39,7 @@ def may_be_open(session: Session) -> bool:
 
 def is_unset(value: Any) -> bool:
     """Whether a value was stored on some of the paths that lead here only."""
-    return isinstance(value, Choice) and any(option is MISSING for option in value.options)
+    return is_a(value, Choice) and any(option is MISSING for option in value.options)
 
 
 def is_open(module: torch.nn.Module) -> bool:
@@ -49,11 +50,11 @@ def is_open(module: torch.nn.Module) -> bool:
 def _slots(module: torch.nn.Module) -> list[Any]:
     space = unasked(module, "__dict__", {})
     found = (space.get(name) for name in _STATE)
-    return [held for held in found if isinstance(held, (dict, set)) and held]
+    return [held for held in found if is_a(held, (dict, set)) and held]
 
 
 def _differs(held: Any) -> bool:
-    return several(held) is not None or isinstance(held, dict) and any(map(is_unset, held.values()))
+    return several(held) is not None or is_a(held, dict) and any(map(is_unset, held.values()))
 
 
 def inside(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
@@ -62,9 +63,9 @@ def inside(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
     seen: set[int] = set()
     while todo:
         path, value = todo.popleft()
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             todo.extendleft((path, option) for option in reversed(value.options))
-        elif isinstance(value, torch.nn.Module) and id(value) not in seen:
+        elif is_a(value, torch.nn.Module) and id(value) not in seen:
             seen.add(id(value))
             yield path, value
             todo.extendleft([(f"{path}.{name}" if path else name, one) for name, one in _modules_of(value)][::-1])
@@ -74,7 +75,7 @@ def _modules_of(module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     todo = [unasked(module, "__dict__", {}).get("_modules")]
     while todo:
         held = todo.pop()
-        if isinstance(held, dict):
+        if is_a(held, dict):
             found = several(held)
             if found is None:
                 yield from held.items()
@@ -100,7 +101,7 @@ def _settle(session: Session, held: Any) -> None:
     if found is not None:
         for one in found.options:
             _settle(session, one)
-    elif isinstance(held, dict) and any(map(is_unset, held.values())):
+    elif is_a(held, dict) and any(map(is_unset, held.values())):
         containers.put(session, held, containers.as_content(_split(dict(held))))
 
 
@@ -113,7 +114,7 @@ def _split(held: dict[str, Any]) -> Any:
     for number in range(len(first.options)):
         made = {}
         for name, value in held.items():
-            if isinstance(value, Choice) and value.selector.var is first.selector.var:
+            if is_a(value, Choice) and value.selector.var is first.selector.var:
                 value = value.options[number]
             if value is not MISSING:
                 made[name] = value
@@ -140,7 +141,7 @@ def per_content(session: Session, values: list[torch.nn.Module], run: Callable[[
 
 def has_chosen(module: Any, name: str) -> bool:
     """Whether one of several contents of a module's dicts may be where it has an attribute."""
-    if not isinstance(module, torch.nn.Module) or name in module.__dict__:
+    if not is_a(module, torch.nn.Module) or name in module.__dict__:
         return False
     if any(name in vars(cls) for cls in type(module).__mro__):
         return False
@@ -170,9 +171,9 @@ def look(
 def registers(session: Session, module: Any, name: str, *value: Any) -> bool:
     """Whether a store to an attribute of a module, or a deletion, is about its parts, and the journal has these by the
     contents of its dicts: an attribute would be joined beside them."""
-    if not may_be_open(session) or not isinstance(module, torch.nn.Module):
+    if not may_be_open(session) or not is_a(module, torch.nn.Module):
         return False
-    held = [one for slot in SLOTS if isinstance(one := module.__dict__.get(slot), dict)]
+    held = [one for slot in SLOTS if is_a(one := module.__dict__.get(slot), dict)]
     noted = session.journal.frames[0]
     if not any(Place("content", one) in noted or several(one) is not None for one in held):
         return False

@@ -19,6 +19,7 @@ from typing import Any
 from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.reachable import ANY_NAME, TOO_MUCH, Code, global_names, names_in, reached
 from dy2static.operators.shared.staging import Session
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _WHOLE = frozenset({
@@ -72,16 +73,16 @@ def has_unset(value: Any, names: Iterable[str] | None = None) -> bool:
 
 def _unset_of(value: Any) -> list[str]:
     namespace = unasked(value, "__dict__")
-    if type(namespace) is not dict or isinstance(value, (types.ModuleType, types.FunctionType)):
+    if type(namespace) is not dict or is_a(value, (types.ModuleType, types.FunctionType)):
         return []
     return [name for name, held in namespace.items() if module_parts.is_unset(held)]
 
 
 def _names_of(f: Any) -> frozenset[str]:
     """The names in the code of a function, and of the functions beside it that it names."""
-    if isinstance(f, types.MethodType):
+    if is_a(f, types.MethodType):
         f = f.__func__
-    if isinstance(f, types.FunctionType):
+    if is_a(f, types.FunctionType):
         return _names_beside(f)
     if unasked(f, "__module__") in _PICKLING or unasked(f, "__objclass__") is types.SimpleNamespace:
         return _WHOLE
@@ -101,7 +102,7 @@ def _names_beside(function: types.FunctionType) -> frozenset[str]:
         seen.add(id(one))
         names |= names_in(one.__code__)
         beside = (one.__globals__.get(name) for name in global_names(one.__code__))
-        todo += [held for held in beside if isinstance(held, types.FunctionType)]
+        todo += [held for held in beside if is_a(held, types.FunctionType)]
     return frozenset(names)
 
 

@@ -17,6 +17,7 @@ import torch
 import runtime
 from dy2static.exclusions import exclusion_of
 from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file, whole_path
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _OWN = tuple(
@@ -118,7 +119,7 @@ def is_torch(target: Any) -> bool:
     if code is not None:
         return whole_path(code.co_filename).startswith(_TORCH)
     owner = unasked(target, "__self__")
-    if isinstance(owner, torch.Tensor) or unasked(target, "__objclass__") in torch.Tensor.__mro__[:-1]:
+    if is_a(owner, torch.Tensor) or unasked(target, "__objclass__") in torch.Tensor.__mro__[:-1]:
         return True
     module = unasked(target, "__module__") or unasked(owner, "__module__") or type(target).__module__
     return _under(module, "torch")
@@ -157,4 +158,4 @@ def is_librarys(name: str) -> bool:
 
 
 def _under(module: Any, package: str) -> bool:
-    return isinstance(module, str) and (module == package or module.startswith(package + "."))
+    return is_a(module, str) and (module == package or module.startswith(package + "."))

@@ -26,6 +26,7 @@ from dy2static.operators.shared import module_parts
 from dy2static.operators.shared.computed_names import computes_names
 from dy2static.operators.shared.policy import home_of, is_installed, is_librarys
 from dy2static.operators.shared.staging import Choice, Staged
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
@@ -81,19 +82,19 @@ def reached(
 
 def has_grown(value: Any) -> bool:
     """Whether a value is a list that grew, or stands for its items (``f(*xs)``) or for what a row holds."""
-    return is_growing(value) or isinstance(value, (Growing, RowField, RowKey))
+    return is_growing(value) or is_a(value, (Growing, RowField, RowKey))
 
 
 def is_growing(value: object) -> bool:
     """Whether a value is a list, deque or tuple whose length only the run knows."""
-    return isinstance(value, (list, deque, tuple)) and growing(value) is not None
+    return is_a(value, (list, deque, tuple)) and growing(value) is not None
 
 
 def is_several(value: Any) -> bool:
     """Whether a value stands for what a container holds on one of several paths."""
     if type(value) in (Several, RowKey, RowField):
         return True
-    return isinstance(value, dict) and any(map(module_parts.is_unset, dict.values(value)))
+    return is_a(value, dict) and any(map(module_parts.is_unset, dict.values(value)))
 
 
 def is_stand_in(value: Any) -> bool:
@@ -106,7 +107,7 @@ def _walk(values: list[Any], is_stand_in: Callable[[Any], bool], modules: bool, 
     todo = deque(values)
     while todo:
         value = todo.popleft()
-        if is_plain(value) or id(value) in seen or isinstance(value, (torch.Tensor, Staged)):
+        if is_plain(value) or id(value) in seen or is_a(value, (torch.Tensor, Staged)):
             continue
         seen[id(value)] = value  # what is made for the walk must live as long
         if is_stand_in(value):
@@ -120,23 +121,23 @@ def _walk(values: list[Any], is_stand_in: Callable[[Any], bool], modules: bool, 
 
 
 def _inside(value: Any, modules: bool) -> Iterable[Any]:
-    if isinstance(value, Choice):  # what is done to it is done to each option, opened
+    if is_a(value, Choice):  # what is done to it is done to each option, opened
         opened = [(option, several(option)) for option in value.options]
         return [one for option, held in opened for one in (held.options if held is not None else (option,))]
     if _is_ours(value):
         return []
     found: list[Any] = []
-    if isinstance(value, (list, tuple, set, frozenset, deque, dict)):
+    if is_a(value, (list, tuple, set, frozenset, deque, dict)):
         found = objects.own_items(value)
-        if isinstance(value, dict):
+        if is_a(value, dict):
             found.extend(dict.keys(value))
-    elif isinstance(value, functools.partial):
+    elif is_a(value, functools.partial):
         found.extend((value.func, *value.args, *value.keywords.values()))
-    elif isinstance(value, (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)):
+    elif is_a(value, (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)):
         return [value.__self__]
-    elif isinstance(value, (type, types.ModuleType, types.FunctionType)):
+    elif is_a(value, (type, types.ModuleType, types.FunctionType)):
         return found
-    if modules or not isinstance(value, torch.nn.Module):
+    if modules or not is_a(value, torch.nn.Module):
         found.extend(objects.attributes(value).values())
     else:
         found.extend(objects.attributes(value).get(slot) for slot in module_parts.SLOTS)
@@ -153,19 +154,19 @@ def _is_ours(value: Any) -> bool:
 
 
 def _by_code(value: Any, modules: bool, code: Code) -> Iterable[Any]:
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         return _of_function(value, code)
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return [value.__func__]
     function = function_of(value)
     if function is not None:
         return [function]
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         known = is_librarys(value.__name__) or value.__name__.partition(".")[0] in _OURS
         if known or is_installed(str(unasked(value, "__file__"))):
             return []
         return [held for name, held in list(vars(value).items()) if name in code.names]
-    if not modules and isinstance(value, torch.nn.Module):
+    if not modules and is_a(value, torch.nn.Module):
         return []
     return _of_classes(value, code)
 
@@ -184,13 +185,13 @@ def _of_function(function: types.FunctionType, code: Code) -> list[Any]:
     found += [space[name] for name in global_names(function.__code__) if name in space]
     found += [sys.modules[name] for name in names if name in sys.modules and not is_librarys(name)]
     if names & _WHOLE_MODULE:
-        found += [held for held in list(space.values()) if not isinstance(held, (types.FunctionType, type))]
+        found += [held for held in list(space.values()) if not is_a(held, (types.FunctionType, type))]
     return found
 
 
 def _of_classes(value: Any, code: Code) -> Iterator[Any]:
     """What an object, or a class itself, has from users' classes."""
-    is_class = isinstance(value, type)
+    is_class = is_a(value, type)
     classes = type.mro(value) if is_class else type(value).__mro__
     bases = [cls for cls in classes if not is_users_class(cls)]
     if len(bases) == len(classes):
@@ -200,7 +201,7 @@ def _of_classes(value: Any, code: Code) -> Iterator[Any]:
             continue
         for name, member in list(vars(cls).items()):
             is_special = name[:2] == "__" and name[-2:] == "__"
-            if function_of(member) is None and not isinstance(member, types.FunctionType):
+            if function_of(member) is None and not is_a(member, types.FunctionType):
                 if name in code.names or code.of_library and not is_special:
                     yield member
             elif name in code.names or (is_class or name not in _CONSTRUCTORS) and (
@@ -216,11 +217,11 @@ def is_users_class(cls: type) -> bool:
 
 def function_of(member: Any) -> Any:
     """The Python function that a property, a static method or a descriptor like these calls; None if it is none."""
-    if isinstance(member, (staticmethod, classmethod)):
+    if is_a(member, (staticmethod, classmethod)):
         return member.__func__
-    if isinstance(member, property):
+    if is_a(member, property):
         return tuple(one for one in (member.fget, member.fset) if one is not None)
-    if isinstance(member, (functools.cached_property, functools.partialmethod)):
+    if is_a(member, (functools.cached_property, functools.partialmethod)):
         return member.func
     return unasked(member, "__wrapped__") if hasattr(type(member), "cache_parameters") else None
 
@@ -236,11 +237,11 @@ def names_in(code: types.CodeType) -> frozenset[str]:
     if found is None:
         inner: set[str] = set(code.co_names)
         for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
+            if is_a(constant, types.CodeType):
                 inner |= names_in(constant)
             else:
-                texts = constant if isinstance(constant, tuple) else (constant,)
-                inner.update(text for text in texts if isinstance(text, str) and text.isidentifier())
+                texts = constant if is_a(constant, tuple) else (constant,)
+                inner.update(text for text in texts if is_a(text, str) and text.isidentifier())
         if computes_names(code):
             inner.add(ANY_NAME)
         found = frozenset(inner)
@@ -276,7 +277,7 @@ def global_lines(code: types.CodeType) -> dict[str, int]:
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             found.setdefault(str(instruction.argval), line)
     for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
+        if is_a(constant, types.CodeType):
             found = {**global_lines(constant), **found}
     return found
 

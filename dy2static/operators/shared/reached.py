@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
@@ -47,7 +48,7 @@ def _walk(todo: list[Any], places: list[Place], names: set[str]) -> bool | None:
             return None
         if id(one) in wholes or any((id(one), name) in attributes for name in names):
             return True
-        if isinstance(one, types.FunctionType):
+        if is_a(one, types.FunctionType):
             if _top(one) in _LIBRARY:
                 continue
             names.update(_names(one.__code__))
@@ -69,9 +70,9 @@ def _top(obj: Any) -> str:
 def _names(code: types.CodeType) -> Iterator[str]:
     yield from code.co_names
     for const in code.co_consts:
-        if isinstance(const, types.CodeType):
+        if is_a(const, types.CodeType):
             yield from _names(const)
-        elif isinstance(const, str) and const.isidentifier():
+        elif is_a(const, str) and const.isidentifier():
             yield const
 
 
@@ -89,25 +90,25 @@ def _of_function(function: types.FunctionType, names: set[str]) -> Iterator[Any]
 
 
 def _of_object(obj: Any, names: set[str]) -> Iterator[Any]:
-    if isinstance(obj, dict):
+    if is_a(obj, dict):
         yield from obj.values()
-    if isinstance(obj, (list, tuple, set, frozenset, deque, dict)):
+    if is_a(obj, (list, tuple, set, frozenset, deque, dict)):
         yield from obj
-    if isinstance(obj, functools.partial):
+    if is_a(obj, functools.partial):
         yield from (obj.func, *obj.args, *obj.keywords.values())
-    if isinstance(obj, (types.MethodType, types.BuiltinMethodType)):
+    if is_a(obj, (types.MethodType, types.BuiltinMethodType)):
         yield obj.__self__
-    if isinstance(obj, types.MethodType):
+    if is_a(obj, types.MethodType):
         yield obj.__func__
-    if isinstance(obj, (staticmethod, classmethod)) or isinstance(obj, _CACHED):
+    if is_a(obj, (staticmethod, classmethod)) or is_a(obj, _CACHED):
         yield obj.__wrapped__
-    if isinstance(obj, property):
+    if is_a(obj, property):
         yield from (obj.fget, obj.fset)
-    if isinstance(obj, types.ModuleType):
+    if is_a(obj, types.ModuleType):
         if obj.__name__.partition(".")[0] not in _LIBRARY:
             yield from (obj.__dict__[name] for name in names if name in obj.__dict__)
         return
-    classes = obj.__mro__ if isinstance(obj, type) else type(obj).__mro__
+    classes = obj.__mro__ if is_a(obj, type) else type(obj).__mro__
     if _top(classes[0]) in _LIBRARY | {"builtins"}:
         return
     namespaces: list[Any] = [vars(cls) for cls in classes if _top(cls) not in _LIBRARY | {"builtins"}]

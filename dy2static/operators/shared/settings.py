@@ -10,6 +10,7 @@ import torch
 
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.storage.answers import AUTOCAST, SETTINGS
 from runtime.tracer.ambient.unasked import module_name
 
@@ -52,7 +53,7 @@ def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
     kind = type(obj)
     if kind is not types.ModuleType and module_name(kind).startswith("torch.backends") and type(value) in _PLAIN:
         if _is_callers(session):
-            where = obj.__name__ if isinstance(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
+            where = obj.__name__ if is_a(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
             session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)
             session.outside.asked_settings.add(f"{where}.{name}")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _MOST = 64
@@ -76,10 +77,10 @@ def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[st
     if rule is None and not offset:
         return None
     owner = unasked(f, "__self__")
-    if not isinstance(owner, torch.Tensor):
+    if not is_a(owner, torch.Tensor):
         by_name = next((kwargs[one] for one in ("input", "self", "A") if one in kwargs), None)
         owner, args = (args[0], args[1:]) if args else (by_name, ())
-    if not isinstance(owner, torch.Tensor):
+    if not is_a(owner, torch.Tensor):
         return None
     if rule is None:
         return _offsets(name, owner, args, kwargs)

@@ -11,6 +11,7 @@ import torch
 
 from dy2static.operators.shared.module_parts import is_open, may_be_open
 from dy2static.operators.shared.policy import has_converted_methods
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
@@ -45,16 +46,16 @@ class LocalNames:
 
 def stages(value: object) -> bool:
     """Whether a condition on this value is decided only when the Program runs."""
-    return isinstance(value, (torch.Tensor, Staged, Choice, NumpyArray))
+    return is_a(value, (torch.Tensor, Staged, Choice, NumpyArray))
 
 
 def any_staged(values: Any) -> bool:
     """Whether a staged number or a choice is among the values, or inside lists, tuples, dicts and slices of them."""
-    return any(isinstance(value, (Staged, Choice, Several, RowKey)) for value in walk(values, _parts, 9))
+    return any(is_a(value, (Staged, Choice, Several, RowKey)) for value in walk(values, _parts, 9))
 
 
 def _parts(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return value
     if type(value) is dict:
         return [*(key for key in value if type(key) in (Several, RowKey)), *value.values()]
@@ -79,9 +80,9 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
         if name in cls.__dict__:
             method = cls.__dict__[name]
             librarys = module_name(cls).startswith("torch.") and not has_converted_methods(module_name(cls))
-            if librarys and session is not None and isinstance(value, torch.nn.Module):
+            if librarys and session is not None and is_a(value, torch.nn.Module):
                 librarys = not (may_be_open(session) and is_open(value))
-            return method if isinstance(method, types.FunctionType) and not librarys else None
+            return method if is_a(method, types.FunctionType) and not librarys else None
     return None
 
 

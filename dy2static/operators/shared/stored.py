@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared.staging import python_method
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import KINDS, own_items
 from runtime.tracer.numbers.staged_size import StagedSize
 
@@ -26,10 +27,10 @@ def stored_items(value: Any) -> Any:
     """The items of a list, tuple, deque, string, range or list of modules, as it holds them."""
     if type(value) in _SEQUENCES:
         return value
-    if isinstance(value, MODULES):
-        kind: Any = next(cls for cls in MODULES if isinstance(value, cls))
+    if is_a(value, MODULES):
+        kind: Any = next(cls for cls in MODULES if is_a(value, cls))
         return [kind.__getitem__(value, index) for index in range(kind.__len__(value))]
-    return str(str.__str__(value)) if isinstance(value, str) else own_items(value)
+    return str(str.__str__(value)) if is_a(value, str) else own_items(value)
 
 
 def own_method(cls: type, name: str) -> Any:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session, active
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import is_for_user
 from runtime.tracer.python_state import waiting as records
 
@@ -63,7 +64,7 @@ class waiting:  # reads as a statement in generated code
 
 def left(waits: waiting) -> None:
     """Where a ``finally`` or handler begins: end the generator without it, if the trace is over."""
-    if isinstance(sys.exc_info()[1], GeneratorExit) and waits.is_over(sys._getframe(1)):
+    if is_a(sys.exc_info()[1], GeneratorExit) and waits.is_over(sys._getframe(1)):
         raise GeneratorExit
 
 

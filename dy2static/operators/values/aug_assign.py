@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, active, 
 from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.added import added_to
 from dy2static.operators.values.binary import binary
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.memory import host_memory
 from runtime.tracer.values.containers import is_container, opened, several
@@ -54,13 +55,13 @@ def aug(op: str, target: Any, value: Any) -> Any:
     session = active()
     if session is None:
         return _IN_PLACE[op](target, value)
-    if isinstance(value, Keyed) and keyed.is_kind(type(target)):
+    if is_a(value, Keyed) and keyed.is_kind(type(target)):
         keyed_keys.begin_again(session, target)
-    if isinstance(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
+    if is_a(target, torch.Tensor) and type(value) is NumpyScalar:  # a number for torch
         value = numpy_arrays.number(session, value)
-    if isinstance(target, numpy.ndarray) and isinstance(value, (Staged, NumpyArray)):
+    if is_a(target, numpy.ndarray) and is_a(value, (Staged, NumpyArray)):
         host_memory.require_of_program(session, target)
-    if isinstance(target, NumpyArray) or isinstance(value, NumpyArray) and not isinstance(target, Choice):
+    if is_a(target, NumpyArray) or is_a(value, NumpyArray) and not is_a(target, Choice):
         return _of_array(session, op, target, value)
     return _traced(session, op, target, value)
 
@@ -71,14 +72,14 @@ def _of_array(session: Session, op: str, target: Any, value: Any) -> Any:
     Raises:
         TraceError: D2S213, a tensor and an array, or an array from outside is written.
     """
-    if isinstance(target, numpy.ndarray):
+    if is_a(target, numpy.ndarray):
         raise session.error(f"'{op}' writes what only a run knows to a NumPy array that the function did not make",
                             code="D2S213", hint="Write the operation out, and bind its result.")
-    if isinstance(target, torch.Tensor):
+    if is_a(target, torch.Tensor):
         raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
                             hint="Make the array a tensor (torch.from_numpy).")
     result = binary(target, op[:-1], value)
-    if isinstance(target, NumpyArray) and not isinstance(target, NumpyScalar):
+    if is_a(target, NumpyArray) and not is_a(target, NumpyScalar):
         return numpy_writes.augmented(session, op, target, value, result)
     return result
 
@@ -96,13 +97,13 @@ def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
 
 
 def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
-    if isinstance(target, Choice):
+    if is_a(target, Choice):
         return distribute(session, target, lambda option: aug(op, option, for_option(session, value)), itself=True)
     if is_container(target):
         value = opened(value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: aug(op, target, option))
-    if isinstance(target, (str, bytes)) or isinstance(target, Staged) and isinstance(value, numpy_arrays.OF_NUMPY):
+    if is_a(target, (str, bytes)) or is_a(target, Staged) and is_a(value, numpy_arrays.OF_NUMPY):
         return binary(target, op.removesuffix("="), value)
     own = f"__{_IN_PLACE[op].__name__}__"
     method = python_method(target, own)
@@ -118,9 +119,9 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if inside is not None:
         distribute(session, inside, lambda option: _change(session, op, option, for_option(session, value)))
         return target
-    if op == "*=" and isinstance(target, (list, deque)):
+    if op == "*=" and is_a(target, (list, deque)):
         value = user_methods.as_number(session, value, "__index__") if not hasattr(type(value), "__rmul__") else value
-    if op == "*=" and isinstance(target, (list, deque)) and sequence_operators.multiply(session, target, value):
+    if op == "*=" and is_a(target, (list, deque)) and sequence_operators.multiply(session, target, value):
         return target
     if op == "*=" and type(target) is tuple:
         return binary(target, "*", value)
@@ -137,21 +138,21 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return target
     if type(target) is tuple and type(value) is tuple:
         return _IN_PLACE[op](target, value)
-    if isinstance(target, torch.nn.Module):
+    if is_a(target, torch.nn.Module):
         made_inside.require_made_inside(session, target)
     iterators.require_own(session, value)
-    noted = isinstance(target, (list, dict, set, deque))
+    noted = is_a(target, (list, dict, set, deque))
     if noted:
         session.journal.note_content(target)
-    if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:
-        given = [one for one in (value, target) if isinstance(one, (list, dict)) or row_of(one) is None]
+    if not is_a(target, (list, deque)) or is_a(target, deque) and target.maxlen is not None:
+        given = [one for one in (value, target) if is_a(one, (list, dict)) or row_of(one) is None]
         boundary.require_none(session, f"'{op}'", given)
-    if isinstance(target, torch.Tensor) and isinstance(value, Staged):
+    if is_a(target, torch.Tensor) and is_a(value, Staged):
         value = session.sizes.symbolic(value)
-    if op == "+=" and isinstance(target, (list, deque)) or op == "|=" and isinstance(target, dict):
+    if op == "+=" and is_a(target, (list, deque)) or op == "|=" and is_a(target, dict):
         asked_methods.require_items(session, f"'{op}'", [value], is_converted=False)
         note_answers(session, value)
-    if isinstance(target, (set, dict)):
+    if is_a(target, (set, dict)):
         asked_methods.require_hashed(session, f"'{op}'", [target, *boundary.keys_of(type(target), [value])])
     if noted or type(target) not in _WATCHED:
         return _IN_PLACE[op](target, value)

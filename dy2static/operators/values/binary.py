@@ -20,6 +20,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute
 from dy2static.operators.values import sequence_operators, texts
 from dy2static.operators.values.percent_format import percent
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
@@ -47,45 +48,45 @@ def binary(a: Any, op: str, b: Any) -> Any:
     ({2}, True)
     """
     session = active()
-    if op == "%" and isinstance(a, (str, bytes)):
+    if op == "%" and is_a(a, (str, bytes)):
         return percent(a, b)
     if session is None or (type(a) in _ITSELF and type(b) in _ITSELF):
         return _PLAIN[op](a, b)
-    if op == "%" and isinstance(a, Choice) and any(isinstance(option, (str, bytes)) for option in a.options):
+    if op == "%" and is_a(a, Choice) and any(is_a(option, (str, bytes)) for option in a.options):
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
     if torch.Size in (type(a), type(b)):
         a, b = (StagedSize(one) if type(one) is torch.Size else one for one in (a, b))
-    if isinstance(a, Choice) and (numpy_arrays.holds_arrays(a) or isinstance(b, numpy_arrays.OF_NUMPY)):
+    if is_a(a, Choice) and (numpy_arrays.holds_arrays(a) or is_a(b, numpy_arrays.OF_NUMPY)):
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
-    if isinstance(b, Choice) and (numpy_arrays.holds_arrays(b) or isinstance(a, numpy_arrays.OF_NUMPY)):
+    if is_a(b, Choice) and (numpy_arrays.holds_arrays(b) or is_a(a, numpy_arrays.OF_NUMPY)):
         return distribute(session, b, lambda option: binary(a, op, option))
-    if op == "+" and isinstance(a, Choice) and isinstance(b, Choice):
+    if op == "+" and is_a(a, Choice) and is_a(b, Choice):
         a, b = texts.few(session, (a, b))
     a, b = numpy_arrays.beside_numbers(session, a, op, b)
-    if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
+    if is_a(a, (NumpyArray, torch.Tensor)) and is_a(b, (NumpyArray, torch.Tensor)):
         a, b = numpy_arrays.beside_tensors(session, a, op, b)
         return _PLAIN[op](a, b)
-    if isinstance(b, Keyed) and keyed.is_kind(type(a)):
+    if is_a(b, Keyed) and keyed.is_kind(type(a)):
         a = keyed.of_real(session, a)
     first, second = opened(a), opened(b)
-    if first is not a and isinstance(first, Choice):
+    if first is not a and is_a(first, Choice):
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
-    if second is not b and isinstance(second, Choice):
+    if second is not b and is_a(second, Choice):
         return distribute(session, second, lambda option: binary(a, op, option))
     if type(b) in _CONTAINERS and type(a) in _LIKE and not (op == "%" and type(a) is StagedStr):
         return _PLAIN[op](_LIKE[type(a)], type(b)())  # which Python refuses, in these words
     if type(a) in _CONTAINERS and type(b) in _LIKE:
         return _PLAIN[op](type(a)(), _LIKE[type(b)])
     if op in _ORDER and (_may_be_sequence(a) or _may_be_sequence(b)):
-        chosen: Any = a if isinstance(a, Choice) else b
+        chosen: Any = a if is_a(a, Choice) else b
         return distribute(session, chosen, lambda option: binary(
             option if a is chosen else a, op, option if b is chosen else b))
     if op in ("+", "*") and session.call.known.by_reference:
-        if isinstance(a, Choice) and _may_be_row(a):
+        if is_a(a, Choice) and _may_be_row(a):
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
-        if isinstance(b, Choice) and _may_be_row(b):
+        if is_a(b, Choice) and _may_be_row(b):
             return distribute(session, b, lambda option: binary(a, op, option))
-    if op == "*" and (isinstance(a, _SEQUENCES) or isinstance(b, _SEQUENCES)):
+    if op == "*" and (is_a(a, _SEQUENCES) or is_a(b, _SEQUENCES)):
         product = sequence_operators.multiplied(session, a, b)
         if product is not sequence_operators.NOT_DONE:
             return product
@@ -94,19 +95,19 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return result
     if op not in _ORDER:
         require_number(a, b)
-    if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
+    if op in _ORDER and is_a(a, _SEQUENCES) and is_a(b, _SEQUENCES):
         found = sequence_operators.ordered(session, a, op, b)
         if found is not sequence_operators.NOT_DONE:
             return found
         boundary.require_none(session, f"'{op}'", (a, b))  # Python would compare lengths as well
     if op == "*":
-        times = tuple(user_methods.as_number(session, one, "__index__") if isinstance(other, _REPEATED) else one
+        times = tuple(user_methods.as_number(session, one, "__index__") if is_a(other, _REPEATED) else one
                       for one, other in ((a, b), (b, a)))  # fmt: skip
         if times[0] is not a or times[1] is not b:
             return binary(times[0], op, times[1])
-    if isinstance(a, _HASHING) or isinstance(b, _HASHING):
-        asked_methods.require_hashed(session, f"'{op}'", [one for one in (a, b) if isinstance(one, _HASHING)])
-        if isinstance(a, _HASHING) and isinstance(b, _HASHING):
+    if is_a(a, _HASHING) or is_a(b, _HASHING):
+        asked_methods.require_hashed(session, f"'{op}'", [one for one in (a, b) if is_a(one, _HASHING)])
+        if is_a(a, _HASHING) and is_a(b, _HASHING):
             identities.require_known_in_both(session, a, b)
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
@@ -117,7 +118,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
 
 def _may_be_sequence(value: Any) -> bool:
     """Whether a path chose which of several values it is, and one of them is a list or tuple."""
-    return isinstance(value, Choice) and any(isinstance(one, _SEQUENCES) for one in value.options)
+    return is_a(value, Choice) and any(is_a(one, _SEQUENCES) for one in value.options)
 
 
 def _noted(session: Session, result: Any) -> Any:
@@ -134,13 +135,13 @@ def require_number(a: Any, b: Any) -> None:
         TraceError: D2S210.
     """
     for staged, other in ((a, b), (b, a)):
-        if isinstance(staged, Staged) and staged.kind != "str" and scalars.computes_with_numbers("pow", other):
+        if is_a(staged, Staged) and staged.kind != "str" and scalars.computes_with_numbers("pow", other):
             scalars.refuse(staged, f"used together with a {type(other).__name__}")
 
 
 def _may_be_row(value: Any) -> bool:
     value = opened(value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return any(map(_may_be_row, value.options))
     return structure.row_of(value) is not None
 
@@ -155,7 +156,7 @@ def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
         array.repeat(session, made, count)
         return made
     merged = op == "|" and type(a) is type(b) is dict
-    if not merged and (type(count) in _PLAIN_TYPES or isinstance(count, torch.Tensor)):
+    if not merged and (type(count) in _PLAIN_TYPES or is_a(count, torch.Tensor)):
         return _PLAIN[op](a, b)  # which Python refuses, whatever the row holds
     raise growing.refusal(session, op)
 

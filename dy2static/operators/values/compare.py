@@ -17,6 +17,7 @@ from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal, kind_of
 from dy2static.operators.values.traced_compare import contains, identical
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.recording import numpy_calls
 from runtime.tracer.values import identities
@@ -46,16 +47,16 @@ def compare(a: Any, op: str, b: Any) -> Any:
     session = active()
     if session is None or (type(a) in _PLAINLY and type(b) in _PLAINLY and op in ("==", "!=")):
         return _PLAIN[op](a, b)
-    if isinstance(b, Keyed) and isinstance(a, (set, frozenset, dict)) and not op.endswith("in"):
+    if is_a(b, Keyed) and is_a(a, (set, frozenset, dict)) and not op.endswith("in"):
         a = keyed.of_real(session, a)
     if op in ("==", "!="):
         a, b = opened(a), opened(b)
-        if isinstance(a, Choice):
+        if is_a(a, Choice):
             return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
-        if isinstance(b, Choice):
+        if is_a(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
         a, b = numpy_arrays.beside_numbers(session, a, op, b)
-        if type(a) is complex and isinstance(b, NumpyScalar):  # Python would not tell the scalar which stands first
+        if type(a) is complex and is_a(b, NumpyScalar):  # Python would not tell the scalar which stands first
             return numpy_calls.record("operator.eq" if op == "==" else "operator.ne", (a, b), {})
         if session.containers.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
             from dy2static.operators.values.equality import equal_rows
@@ -67,11 +68,11 @@ def compare(a: Any, op: str, b: Any) -> Any:
         users = operated(session, a, op, b)
         if users is not NOT_USERS:
             return users
-        if isinstance(a, _BY_HASH) and isinstance(b, _BY_HASH):
+        if is_a(a, _BY_HASH) and is_a(b, _BY_HASH):
             identities.require_known_in_both(session, a, b)
         kind = kind_of(a, _METHODS[op])
         if kind is None or kind is not kind_of(b, _METHODS[op]):
-            if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
+            if any(is_a(a, kind) and is_a(b, kind) for kind in _BY_CONTENT):
                 boundary.require_none(session, f"'{op}'", (a, b))
             return _PLAIN[op](a, b)
         result = equal(session, a, b)

@@ -19,20 +19,21 @@ from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 
 
 def is_compiled(f: object) -> bool:
     """Whether ``f`` is a method or function of ``torch.jit``'s."""
-    return isinstance(f, (torch.jit.ScriptFunction, torch.ScriptMethod))
+    return is_a(f, (torch.jit.ScriptFunction, torch.ScriptMethod))
 
 
 def call_compiled(
     session: Session, f: Any, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """``f(*args, **kwargs)`` of what ``torch.jit`` compiled, done by ``run``."""
-    module = f if isinstance(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
-    if isinstance(module, torch.jit.ScriptModule):
+    module = f if is_a(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
+    if is_a(module, torch.jit.ScriptModule):
         _guard(session, module)
     before = session.exceptions.last_error
     try:
@@ -57,8 +58,8 @@ def call_compiled(
 @contextlib.contextmanager
 def _as_first(module: Any) -> Iterator[None]:
     """Let a module's ``forward`` run as if it was called first, with whatever hooks there are around it."""
-    method = getattr(module, "forward", None) if isinstance(module, torch.jit.ScriptModule) else None
-    if not isinstance(method, torch.ScriptMethod):
+    method = getattr(module, "forward", None) if is_a(module, torch.jit.ScriptModule) else None
+    if not is_a(method, torch.ScriptMethod):
         yield
         return
     before = dict(module.__dict__)  # torch.jit keeps the method there once it was read
@@ -119,7 +120,7 @@ def _while_loop(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
     def body() -> None:
         nonlocal carried
         result = call(given["body_fn"], *carried)
-        carried = tuple(result) if isinstance(result, (list, tuple)) else (result,)
+        carried = tuple(result) if is_a(result, (list, tuple)) else (result,)
 
     while_stmt(test, body, "carried")
     return carried

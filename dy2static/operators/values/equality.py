@@ -25,6 +25,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from dy2static.operators.shared.stored import stored_items
 from dy2static.operators.values import sequences_in_python
 from dy2static.operators.values.attribute import attr
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.held import RowKey
@@ -41,7 +42,7 @@ def kind_of(value: Any, method: str = "__eq__") -> Any:
     ``method``: that of the operator.
     """
     cls = type(value)
-    if cls in _KINDS or not isinstance(value, _KINDS):
+    if cls in _KINDS or not is_a(value, _KINDS):
         return cls if cls in _KINDS else None
     kind: Any = next(one for one in _KINDS if issubclass(cls, one))
     return kind if getattr(cls, method) in (getattr(kind, method), getattr(OrderedDict, method)) else None
@@ -63,9 +64,9 @@ def _parts(value: Any) -> Any:
 
 
 def _is_open(value: Any) -> bool:
-    if isinstance(value, _OPEN):
+    if is_a(value, _OPEN):
         return True
-    if isinstance(value, set):
+    if is_a(value, set):
         return any(type(item) is containers.Several for item in value)
     return says_equal(value)
 
@@ -80,8 +81,8 @@ def equal(session: Session, a: Any, b: Any) -> Any:
         return _grown(session, a, b)
     if not is_open(a) and not is_open(b):
         return a == b
-    if isinstance(a, dict):
-        if dict.keys(a) != dict.keys(b) or all(isinstance(one, OrderedDict) for one in (a, b)) and [*a] != [*b]:
+    if is_a(a, dict):
+        if dict.keys(a) != dict.keys(b) or all(is_a(one, OrderedDict) for one in (a, b)) and [*a] != [*b]:
             return False
         return _all(session, [(value, dict.__getitem__(b, key)) for key, value in dict.items(a)])
     items, others = stored_items(a), stored_items(b)
@@ -95,7 +96,7 @@ def equal_rows(session: Session, a: Any, b: Any) -> Any:
     if method is object.__eq__:
         return identical(session, a, b)
     generated = getattr(unasked(method, "__code__"), "co_filename", "").startswith("<")
-    if not (generated and dataclasses.is_dataclass(a)):
+    if not (generated and dataclasses.is_dataclass(type(a))):
         return NOT_USERS
     names = [field.name for field in dataclasses.fields(a) if field.compare]
     first, second = (tuple(attr(one, name) for name in names) for one in (a, b))
@@ -120,7 +121,7 @@ def any_equal(session: Session, container: Any, value: Any) -> Any:
 
 def may_be_sequence(value: Any) -> bool:
     """Whether a path chose which of several values it is, and one of them is a list, tuple or dict."""
-    return isinstance(value, Choice) and any(kind_of(one) is not None for one in value.options)
+    return is_a(value, Choice) and any(kind_of(one) is not None for one in value.options)
 
 
 def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
@@ -143,7 +144,7 @@ def _is_quiet(value: Any) -> bool:
     known: set[int] = set()
 
     def is_quiet(value: Any) -> bool:
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return value.dim() == 0 and not value.is_sparse
         if kind_of(value) is not None:
             if id(value) in known:
@@ -177,7 +178,7 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
         return distribute(session, first, lambda option: _same(session, option, other))
     if second is not other:
         return distribute(session, second, lambda option: _same(session, one, option))
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+    if is_a(one, torch.Tensor) and is_a(other, torch.Tensor):
         return equal_tensors(session, one, other)
     if may_be_sequence(one):
         return distribute(session, one, lambda option: _same(session, option, option if other is one else other))
@@ -216,8 +217,8 @@ def _grown(session: Session, a: Any, b: Any) -> Any:
 
 def _has_tensors(item: structure.Structure) -> bool:
     """Whether items are or hold tensors: Python asks first whether they are the same object."""
-    if isinstance(item, (structure.Sequence, structure.Fields)):
+    if is_a(item, (structure.Sequence, structure.Fields)):
         return any(_has_tensors(inner) for inner in item.items)
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         return any(_has_tensors(option) for option in item.options)
-    return not isinstance(item, (structure.Number, structure.Known))
+    return not is_a(item, (structure.Number, structure.Known))

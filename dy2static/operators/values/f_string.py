@@ -23,6 +23,7 @@ from dy2static.operators.provenance.provenance import note_modules
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from dy2static.operators.values import texts
+from runtime.kinds import is_a
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -40,7 +41,7 @@ _UNSUPPORTED = "unsupported format string passed to Tensor.__format__"
 def fstring(*parts: Any) -> Any:
     """The parts, already text, in one string."""
     session = active()
-    if session is not None and any(not isinstance(part, str) for part in parts):
+    if session is not None and any(not is_a(part, str) for part in parts):
         first, *rest = texts.few(session, parts)
         return functools.reduce(operator.add, rest, first)
     return "".join(parts)
@@ -53,11 +54,11 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     "  'a'"
     """
     session = active()
-    if session is not None and isinstance(value, torch.nn.Module):
+    if session is not None and is_a(value, torch.nn.Module):
         note_modules(session, value)
-    if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
+    if session is not None and (is_a(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
         return _staged(session, value, _CONVERSIONS[conversion], spec)
-    if session is not None and isinstance(value, NumpyScalar):
+    if session is not None and is_a(value, NumpyScalar):
         return _of_numpy(session, value, _CONVERSIONS[conversion], spec)
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
@@ -85,11 +86,11 @@ def _tells_itself(value: Any) -> bool:
 
 
 def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: format_value(option, letter, spec))
-    if isinstance(spec, Choice):
+    if is_a(spec, Choice):
         return distribute(session, spec, lambda option: format_value(value, letter, option))
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
             value = value.item()
         elif letter == "r":
@@ -97,18 +98,18 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
         elif not letter and type(spec) is str and spec:
             raise TypeError(_UNSUPPORTED)
         else:
-            if not letter and isinstance(spec, Staged):
+            if not letter and is_a(spec, Staged):
                 empty = session.scalar("eq", spec, "")
                 session.emit("assert", [session.operand(empty)],
                              attrs={"exception": "TypeError", "message": _UNSUPPORTED})
             value, letter = of_tensor(session, "str", value), ""
-    if not letter and not isinstance(value, (Staged, str, int, float)):
-        format(value, "" if isinstance(spec, Staged) else spec)  # a spec of the wrong type, as in eager
+    if not letter and not is_a(value, (Staged, str, int, float)):
+        format(value, "" if is_a(spec, Staged) else spec)  # a spec of the wrong type, as in eager
         raise _refusal(session, value)
     if letter:
         function = _FUNCTIONS[letter]
-        value = session.scalar(function.__name__, value) if isinstance(value, Staged) else function(value)
-    elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
+        value = session.scalar(function.__name__, value) if is_a(value, Staged) else function(value)
+    elif is_a(value, Staged) and value.kind == "str" and is_a(spec, str) and not spec:
         return value
     return session.scalar("format", value, spec)
 
@@ -144,7 +145,7 @@ def is_staged_container(value: Any) -> bool:
     """Whether a list, tuple, dict, size or other container of Python's, whose text has that of what it holds, holds
     what is only known while the Program runs, or an object whose text a method of its class tells, which is asked in
     converted code."""
-    if not isinstance(value, (list, tuple, dict)) and type(value) not in _TEXTS or _tells(value):
+    if not is_a(value, (list, tuple, dict)) and type(value) not in _TEXTS or _tells(value):
         return False
     return structure.has_traced(value) or any(map(_is_open, walk([value], _parts, _DEEPEST)))
 
@@ -152,7 +153,7 @@ def is_staged_container(value: Any) -> bool:
 def is_told(value: Any) -> bool:
     """Whether the text of a value is made in converted code: it, or something in it, is only known while the Program
     runs, or the user's class tells its text itself."""
-    shown = isinstance(value, (torch.Tensor, Staged, Choice)) or is_exception_of_traced(value, "s")
+    shown = is_a(value, (torch.Tensor, Staged, Choice)) or is_exception_of_traced(value, "s")
     return shown or is_staged_container(value) or _tells(value) or any(
         user_methods.is_users(python_method(value, name)) for name in ("__str__", "__format__"))
 
@@ -160,7 +161,7 @@ def is_told(value: Any) -> bool:
 def _parts(value: Any) -> Any:
     """What the text of a value shows."""
     cls = type(value)
-    if isinstance(value, dict) and cls in (dict, *_TEXTS):
+    if is_a(value, dict) and cls in (dict, *_TEXTS):
         return [*dict.keys(value), *dict.values(value)]
     if cls is SimpleNamespace:
         return list(vars(value).values())
@@ -177,7 +178,7 @@ def _tells(value: Any) -> bool:
 
 
 def _is_named(value: Any) -> bool:
-    return isinstance(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED
+    return is_a(value, tuple) and getattr(type(value).__repr__, "__code__", None) is _NAMED
 
 
 _DEEPEST = 100
@@ -196,11 +197,11 @@ def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> A
 def text_of(session: Session, value: Any, text: Callable[[Any], str] = repr) -> Any:
     """``repr(value)``, or ``ascii(value)`` if that is ``text``, put together from the text of its items where some are
     only known while the Program runs."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return of_tensor(session, "repr", value)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return session.scalar(text.__name__, value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: text_of(session, option, text))
     if type(value) is dict:
         items = [(text_of(session, key, text), ": ", text_of(session, item, text)) for key, item in value.items()]
@@ -221,7 +222,7 @@ def text_of(session: Session, value: Any, text: Callable[[Any], str] = repr) -> 
         return call(text, value)
     if structure.has_traced(value):
         raise _refusal(session, value)
-    if isinstance(value, torch.nn.Module):  # its text has its settings, and those of the modules inside
+    if is_a(value, torch.nn.Module):  # its text has its settings, and those of the modules inside
         note_modules(session, value)
     return text(value)
 
@@ -243,7 +244,7 @@ _NAMED = namedtuple("_NAMED", "field").__repr__.__code__
 def is_exception_of_traced(value: Any, letter: str) -> bool:
     """Whether an exception, whose class leaves the text of a ``letter`` to Python, holds what is only known while the
     Program runs."""
-    if not isinstance(value, BaseException) or not structure.has_traced(value.args):
+    if not is_a(value, BaseException) or not structure.has_traced(value.args):
         return False
     if letter in ("r", "a"):
         return type(value).__repr__ is BaseException.__repr__

@@ -10,6 +10,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
 from runtime.ir.definition import definition_of
+from runtime.kinds import is_a
 
 
 def initialize(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -18,7 +19,7 @@ def initialize(session: Session, module: torch.nn.Module, args: tuple[Any, ...],
     Raises:
         TraceError: D2S219, the sizes are not known, or eager does it on some paths only or after random numbers.
     """
-    if not isinstance(module, LazyModuleMixin) or not module.has_uninitialized_params():
+    if not is_a(module, LazyModuleMixin) or not module.has_uninitialized_params():
         return
     drawn = any(definition_of(op.name).random for op in session.program.block.walk())
     if session.scope is not session.root() or drawn or not all(map(_is_known, (*args, *kwargs.values()))):
@@ -31,11 +32,11 @@ def initialize(session: Session, module: torch.nn.Module, args: tuple[Any, ...],
 
 
 def _is_known(value: Any) -> bool:
-    return not isinstance(value, torch.Tensor) or all(type(size) is int for size in value.shape)
+    return not is_a(value, torch.Tensor) or all(type(size) is int for size in value.shape)
 
 
 def _real(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         return value
     return torch.zeros(tuple(value.shape), dtype=value.dtype, device=value.device)
 

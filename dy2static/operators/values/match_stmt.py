@@ -16,6 +16,7 @@ from dy2static.operators.iteration.unpack import taken_apart
 from dy2static.operators.shared.staging import Choice, active, distribute, python_method
 from dy2static.operators.values.attribute import attr
 from dy2static.operators.values.subscript import item
+from runtime.kinds import is_a
 from runtime.tracer.values.containers import opened
 
 _SEQUENCE, _MAPPING = 1 << 5, 1 << 6
@@ -28,7 +29,7 @@ _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, t
 def is_sequence(value: Any, length: int, more: bool) -> Any:
     """Whether a sequence pattern of this length (or longer) fits; strings are no sequences here."""
     session = active()
-    if session is not None and isinstance(value, Choice):
+    if session is not None and is_a(value, Choice):
         return distribute(session, value, lambda option: is_sequence(option, length, more))
     if not type(value).__flags__ & _SEQUENCE:
         return False
@@ -86,13 +87,13 @@ def _stored(value: Any, index: int, before: int, after: int | None) -> Any:
 
 def _has_others(value: Any) -> bool:
     """Whether unpacking may give others than subscripts."""
-    return any(map(_gives_others, value.options if isinstance(value, Choice) else (value,)))
+    return any(map(_gives_others, value.options if is_a(value, Choice) else (value,)))
 
 
 def _gives_others(value: Any) -> bool:
     if type(value) in (list, tuple):
         return False
-    if isinstance(value, (list, tuple, deque)) and any(python_method(value, name) for name in _PLACES):
+    if is_a(value, (list, tuple, deque)) and any(python_method(value, name) for name in _PLACES):
         return True
     return is_users(python_method(value, "__iter__"))
 
@@ -112,7 +113,7 @@ def is_mapping(value: Any, *keys: Any) -> Any:
     session = active()
     if session is not None:
         value = opened(value)
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             return distribute(session, value, lambda option: is_mapping(option, *keys))
     if not type(value).__flags__ & _MAPPING:
         return False
@@ -129,7 +130,7 @@ def without_keys(value: Any, *keys: Any) -> dict[Any, Any]:
     session = active()
     if session is not None:
         value = opened(value)
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             left: dict[Any, Any] = distribute(session, value, lambda option: without_keys(option, *keys))
             return left
     return {key: item(value, key) for key in value if key not in keys}
@@ -138,9 +139,9 @@ def without_keys(value: Any, *keys: Any) -> dict[Any, Any]:
 def is_matched(value: Any, cls: Any, count: int, *names: str) -> Any:
     """Whether ``value`` is an instance with the attributes that ``count`` positional patterns and ``names`` ask for."""
     session = active()
-    if session is not None and isinstance(value, Choice):
+    if session is not None and is_a(value, Choice):
         return distribute(session, value, lambda option: is_matched(option, cls, count, *names))
-    if not isinstance(cls, type):
+    if not is_a(cls, type):
         raise TypeError("called match pattern must be a class")
     if not call(isinstance, value, cls):
         return False
@@ -171,6 +172,6 @@ def _positional_names(cls: type, count: int) -> tuple[str, ...]:
         plural = "" if allowed == 1 else "s"
         raise TypeError(f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)")
     for name in names[:count]:
-        if not isinstance(name, str):
+        if not is_a(name, str):
             raise TypeError(f"__match_args__ elements must be strings (got {type(name).__name__})")
     return names[:count]

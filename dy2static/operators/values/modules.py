@@ -21,6 +21,7 @@ from dy2static.operators.shared.staging import Choice, Session, active, distribu
 from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _plain_call = torch_internals.copy_of(torch_internals.MODULE_CALL)
@@ -43,11 +44,11 @@ def is_call(method: Any) -> bool:
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
-    if isinstance(module, torch.jit.ScriptModule):
+    if is_a(module, torch.jit.ScriptModule):
         return call_compiled(session, module, functools.partial(_plain_call, module), args, kwargs)
     lazy.initialize(session, module, args, kwargs)
     note_module(session, module)
-    if isinstance(module, distributed.Parallel):
+    if is_a(module, distributed.Parallel):
         return run_module(session, distributed.inner(session, module), args, kwargs)
     excluded = exclusion_of(module) or exclusion_of(type(module))
     if excluded is not None:
@@ -108,7 +109,7 @@ def _pre_hook(
         def settle(result: Any) -> Any:
             if result is None:
                 return args
-            return result if isinstance(result, tuple) else (result,)
+            return result if is_a(result, tuple) else (result,)
 
         return _each(session, given, settle), kwargs
     given = call(hook, module, args, kwargs)
@@ -116,7 +117,7 @@ def _pre_hook(
     def settle_both(result: Any) -> Any:
         if result is None:
             return args, kwargs
-        if not (isinstance(result, tuple) and len(result) == 2):
+        if not (is_a(result, tuple) and len(result) == 2):
             raise RuntimeError(
                 f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}."
             )
@@ -135,7 +136,7 @@ def _forward_hook(
 
 def _each(session: Session, value: Any, function: Callable[[Any], Any]) -> Any:
     """``function(value)``, where a hook may have returned None on one path and something else on another."""
-    return distribute(session, value, function) if isinstance(value, Choice) else function(value)
+    return distribute(session, value, function) if is_a(value, Choice) else function(value)
 
 
 def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

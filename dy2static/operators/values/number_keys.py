@@ -17,6 +17,7 @@ from dy2static.operators.constructs.user_methods import is_users
 from dy2static.operators.provenance import keyed_keys
 from dy2static.operators.provenance.provenance import CONTAINERS
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, python_method
+from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.held import held_in
@@ -34,12 +35,12 @@ def item(session: Session, obj: dict[Any, Any], key: Staged, read: Read) -> Any:
     missing = python_method(obj, "__missing__")
     if missing is not None:
         return _chosen(session, obj, key, read, lambda: call(missing, obj, key))
-    if isinstance(obj, defaultdict) and obj.default_factory is not None:
+    if is_a(obj, defaultdict) and obj.default_factory is not None:
         keyed_keys.become(session, obj, key)
         raise session.error(
             "whether a number becomes a key of a defaultdict is only known while the Program runs", code="D2S265",
             hint="Use get(), or add the keys before.")
-    if isinstance(obj, Counter):
+    if is_a(obj, Counter):
         return _chosen(session, obj, key, read, lambda: 0)
 
     def fail() -> Any:
@@ -61,7 +62,7 @@ def _chosen(session: Session, obj: dict[Any, Any], key: Staged, read: Read, othe
     if not keys:
         return other()
     held = [dict.__getitem__(obj, one) for one in keys]
-    if all(isinstance(value, CONTAINERS) for value in held):  # they stay themselves, so that they can be changed
+    if all(is_a(value, CONTAINERS) for value in held):  # they stay themselves, so that they can be changed
         ended: list[Any] = []
 
         def without() -> Any:
@@ -71,7 +72,7 @@ def _chosen(session: Session, obj: dict[Any, Any], key: Staged, read: Read, othe
         tracer_cond.cond(session, place < len(keys), lambda: None, without, NO_NAMES)
         if not ended:  # there is no other item: it raises
             return Choice(place, tuple(read(session, obj, one) for one in keys))
-        if isinstance(ended[0], CONTAINERS):
+        if is_a(ended[0], CONTAINERS):
             return Choice(place, (*(read(session, obj, one) for one in keys), ended[0]))
     paths: list[Callable[[], Any]] = [_path(session, obj, one, read) for one in keys]
     return tracer_cond.switch(session, place, [*paths, other], NO_NAMES)
@@ -93,10 +94,10 @@ def _like(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
         return _texts(session, obj)
     found = []
     for one in dict.__iter__(obj):
-        if type(one) in (int, float, bool) or isinstance(one, enum.IntEnum):
+        if type(one) in (int, float, bool) or is_a(one, enum.IntEnum):
             found.append(one)
-        elif not isinstance(one, _NO_NUMBERS) and is_users(python_method(one, "__eq__")) or (
-                isinstance(one, (numbers.Number, numpy.generic))):  # fmt: skip
+        elif not is_a(one, _NO_NUMBERS) and is_users(python_method(one, "__eq__")) or (
+                is_a(one, (numbers.Number, numpy.generic))):  # fmt: skip
             raise refusal(session, "a key of", obj)
     return found
 
@@ -104,9 +105,9 @@ def _like(session: Session, obj: dict[Any, Any], key: Staged) -> list[Any]:
 def _texts(session: Session, obj: dict[Any, Any]) -> list[str]:
     """The keys that are text. Another one is equal to text if its class says so."""
     for one in dict.__iter__(obj):
-        if type(one) is not str and (isinstance(one, numpy.generic) or is_users(python_method(one, "__eq__"))):
+        if type(one) is not str and (is_a(one, numpy.generic) or is_users(python_method(one, "__eq__"))):
             raise refusal(session, "a key of", obj)
-    return [one for one in dict.__iter__(obj) if isinstance(one, str)]
+    return [one for one in dict.__iter__(obj) if is_a(one, str)]
 
 
 _NO_NUMBERS = (str, bytes, type(None), tuple, frozenset, type, types.FunctionType, torch.dtype, torch.device)
@@ -114,7 +115,7 @@ _NO_NUMBERS = (str, bytes, type(None), tuple, frozenset, type, types.FunctionTyp
 
 def refusal(session: Session, what: str, obj: Any) -> Exception:
     """The located error, to be raised."""
-    name = "Size" if isinstance(obj, StagedSize) else type(obj).__name__
+    name = "Size" if is_a(obj, StagedSize) else type(obj).__name__
     return session.error(
         f"{what} a {name} is a number or text that is only known while the Program runs", code="D2S265",
         hint="Index a list with a single int, or use a tensor and index that.")

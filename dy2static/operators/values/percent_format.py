@@ -28,6 +28,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import traced_subscript
 from dy2static.operators.values.f_string import format_value, fstring, is_told
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
@@ -45,17 +46,17 @@ def percent(text: str | bytes, values: Any) -> Any:
     if session is None:
         return text % values
     values = opened(values)
-    if isinstance(values, Choice) and (isinstance(text, bytes) or any(
-            isinstance(option, (tuple, dict)) for option in values.options)):
+    if is_a(values, Choice) and (is_a(text, bytes) or any(
+            is_a(option, (tuple, dict)) for option in values.options)):
         return distribute(session, values, lambda option: percent(text, option))
-    given = values if isinstance(values, tuple) else tuple(values.values()) if isinstance(values, dict) else (values,)
+    given = values if is_a(values, tuple) else tuple(values.values()) if is_a(values, dict) else (values,)
     boundary.require_none(session, "'%'", given)
     asked_methods.require_shown(session, "'%'", given)
     note_answers(session, *given)
-    asks = isinstance(values, dict) and type(values) is not dict  # a factory, or a user's method, may give others
+    asks = is_a(values, dict) and type(values) is not dict  # a factory, or a user's method, may give others
     if not (asks or any_staged(given) or any(map(is_told, given))):
         return text % values
-    if isinstance(text, str):
+    if is_a(text, str):
         fields = [found for found in _FIELD.finditer(text) if found[5]]
         given = _in_order(session, fields, values, given)
         count = sum(1 + len(_stars(found)) for found in fields)
@@ -70,8 +71,8 @@ def _by_python(session: Session, text: str | bytes, values: Any) -> Any:
 
     Errors raised: TraceError (D2S210) for a width or precision that Python would take from a staged number.
     """
-    starred = re.search(r"%[-+ #0]*[\d.]*\*", text if isinstance(text, str) else text.decode("latin-1"))
-    if starred and any(isinstance(one, Staged) for one in (values if isinstance(values, tuple) else (values,))):
+    starred = re.search(r"%[-+ #0]*[\d.]*\*", text if is_a(text, str) else text.decode("latin-1"))
+    if starred and any(is_a(one, Staged) for one in (values if is_a(values, tuple) else (values,))):
         raise session.error(
             "a width or precision of '%' (*) stands beside a number or text that is only known while the Program runs",
             hint="Use an f-string, or write the width into the text.", code="D2S210")
@@ -87,8 +88,8 @@ def _in_order(session: Session, fields: list[re.Match[str]], values: Any, given:
     """The values that go into the fields: those that a dict has for their names where they have names."""
     named = [found[1] for found in fields if found[1] is not None]
     if not named:
-        return (values,) if isinstance(values, dict) else given
-    if not isinstance(values, dict) or len(named) != len(fields):
+        return (values,) if is_a(values, dict) else given
+    if not is_a(values, dict) or len(named) != len(fields):
         return ()
     return tuple(traced_subscript.read(session, values, name) for name in named)  # it may have a __missing__
 
@@ -102,7 +103,7 @@ def _formatted(session: Session, text: str, given: tuple[Any, ...]) -> Any:
         stars = {group: next(remaining) for group in _stars(found)}
         parts.append(_starred(session, found, stars, next(remaining)) if found[5] else "%")
         end = found.end()
-    return fstring(*(part for part in (*parts, text[end:]) if not isinstance(part, str) or part))
+    return fstring(*(part for part in (*parts, text[end:]) if not is_a(part, str) or part))
 
 
 def _is_spelled(found: re.Match[str]) -> bool:
@@ -113,15 +114,15 @@ def _is_spelled(found: re.Match[str]) -> bool:
 def _starred(session: Session, found: re.Match[str], stars: dict[int, Any], value: Any) -> Any:
     """The text of a field with the width and precision that ``stars`` tell. A negative width is one on the left."""
     for group, star in stars.items():
-        if isinstance(star, Choice):
+        if is_a(star, Choice):
             return distribute(session, star, lambda option, group=group: _starred(  # type: ignore[misc]
                 session, found, {**stars, group: option}, value))
-        if star.kind not in ("int", "bool") if isinstance(star, Staged) else not isinstance(star, int):
+        if star.kind not in ("int", "bool") if is_a(star, Staged) else not is_a(star, int):
             raise TypeError("* wants int")
     flags, width, precision, kind = found[2], found[3], found[4], found[5]
     if 4 in stars:
         star = stars[4]
-        precision = session.scalar("str", call(max, call(int, star), 0)) if isinstance(star, Staged) else (
+        precision = session.scalar("str", call(max, call(int, star), 0)) if is_a(star, Staged) else (
             str(max(int(star), 0)))
     if 3 not in stars:
         return _field(flags, width, precision, kind, value)
@@ -135,22 +136,22 @@ def _starred(session: Session, found: re.Match[str], stars: dict[int, Any], valu
 
 def _field(flags: str, width: Any, precision: Any, kind: str, value: Any) -> Any:
     """``width`` and ``precision``: digits, or nothing; they may be text that only the run knows."""
-    is_known = not isinstance(width, Staged) and not isinstance(precision, Staged)
-    is_wide = isinstance(width, Staged) or width != ""
+    is_known = not is_a(width, Staged) and not is_a(precision, Staged)
+    is_wide = is_a(width, Staged) or width != ""
     tail: Any = "" if precision is None else fstring(".", precision)
     side = "<" if "-" in flags else ">" if is_wide else ""
     if kind in "sr":
         return format_value(value, kind, fstring(side, width, tail))
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         if kind in "oxX" and (value.is_floating_point() or value.is_complex()):
             raise TypeError(f"%{kind} format: an integer is required, not {type(value).__name__}")
         value = call(int if kind in "diu" else operator.index if kind in "oxX" else float, value)
-    if isinstance(value, Staged) and value.kind == "str":
+    if is_a(value, Staged) and value.kind == "str":
         return theirs(operator.mod, f"%{kind}", "")  # raises what eager raises
     if kind in "diu":
-        value = call(int, value) if isinstance(value, Staged) else int("%d" % value)  # noqa: UP031
+        value = call(int, value) if is_a(value, Staged) else int("%d" % value)  # noqa: UP031
         kind = "d"
-    elif not isinstance(value, Staged):
+    elif not is_a(value, Staged):
         if is_known:
             return f"%{flags}{width}{tail}{kind}" % value
         plain = f"%{kind}" % value  # raises what eager raises

@@ -22,6 +22,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.shared import policy
 from dy2static.operators.shared.staging import Staged
 from runtime import torch_internals
+from runtime.kinds import is_a
 
 _DECIDING = frozenset({"prim::If", "prim::Loop"})
 _READING = frozenset({
@@ -56,8 +57,8 @@ def in_python(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | N
 
 def _fitted(value: Any, kind: str) -> Any:
     """A value as the compiled function takes it: a whole number as a float; NotImplemented for what it refuses."""
-    of = value.kind if isinstance(value, Staged) else type(value).__name__
-    if isinstance(value, torch.Tensor):
+    of = value.kind if is_a(value, Staged) else type(value).__name__
+    if is_a(value, torch.Tensor):
         return value if "Tensor" in kind else NotImplemented
     if kind == "float" and of == "int":
         return call(float, value)
@@ -86,10 +87,10 @@ def _names_code_alone(function: types.FunctionType, seen: set[int]) -> bool:
     named += [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
     for one in named:
         one = torch_internals.scripted_from(one) or one
-        if isinstance(one, types.FunctionType) and not policy.home_of(one.__code__.co_filename):
+        if is_a(one, types.FunctionType) and not policy.home_of(one.__code__.co_filename):
             if not _names_code_alone(one, seen):
                 return False
-        elif not isinstance(one, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
+        elif not is_a(one, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
             return False
     return True
 

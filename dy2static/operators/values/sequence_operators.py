@@ -21,6 +21,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.shared.staging import Session, Staged, any_staged, stages
 from dy2static.operators.shared.stored import stored_items
 from dy2static.operators.values import equality, sequences_in_python
+from runtime.kinds import is_a
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 from runtime.tracer.recording import reads
@@ -49,7 +50,7 @@ def _run(session: Session, function: Any, *args: Any) -> Any:
 
 def multiplied(session: Session, a: Any, b: Any) -> Any:
     """``a * b`` if one is a list or tuple and the other a number that only the run knows."""
-    items, count = (a, b) if isinstance(a, (list, tuple, deque)) else (b, a)
+    items, count = (a, b) if is_a(a, (list, tuple, deque)) else (b, a)
     count = _count(session, items, count)
     function: Any = _REPEATED.get(type(items))
     if function is None or count is None:
@@ -68,14 +69,14 @@ def multiply(session: Session, target: Any, count: Any) -> bool:
 
 
 def _count(session: Session, items: Any, count: Any) -> Any:
-    if not isinstance(items, (list, tuple, deque)):
+    if not is_a(items, (list, tuple, deque)):
         return None
-    if isinstance(count, torch.Tensor) and session.knows(count) and not session.fake(count).dim():
+    if is_a(count, torch.Tensor) and session.knows(count) and not session.fake(count).dim():
         dtype = session.fake(count).dtype
         return None if dtype.is_floating_point or dtype.is_complex else reads.index(session, count)
-    if isinstance(count, StagedBool):
+    if is_a(count, StagedBool):
         return session.scalar("int", count)
-    return count if isinstance(count, StagedInt) else None
+    return count if is_a(count, StagedInt) else None
 
 
 _AT_AN_INDEX = {"insert": 2, "pop": 1}
@@ -95,7 +96,7 @@ def at_index(session: Session, owner: Any, name: str, args: tuple[Any, ...]) -> 
 
 def delete(session: Session, owner: Any, key: Any) -> bool:
     """``del owner[key]`` for such an index or slice; whether that is done."""
-    if isinstance(key, slice):
+    if is_a(key, slice):
         return set_part(session, owner, key, [])
     index = _count(session, owner, key)
     if index is None or not _is_open_list(owner):
@@ -107,7 +108,7 @@ def delete(session: Session, owner: Any, key: Any) -> bool:
 
 def set_part(session: Session, owner: Any, key: slice, values: Any) -> bool:
     """``owner[key] = values`` for a slice of a list that only the run knows; whether that is done."""
-    if type(owner) is not list or (key.step is not None and (isinstance(key.step, Staged) or key.step != 1)):
+    if type(owner) is not list or (key.step is not None and (is_a(key.step, Staged) or key.step != 1)):
         return False
     values = values if type(values) is list else traced(session, list, (values,), {})
     _run(session, sequences_in_python.set_part, owner, key.start, key.stop, values)
@@ -116,14 +117,14 @@ def set_part(session: Session, owner: Any, key: slice, values: Any) -> bool:
 
 def part(session: Session, items: Any, where: slice) -> Any:
     """``items[where]`` of a list or tuple with items that can be changed, for a slice that only the run knows."""
-    if where.step is not None and (isinstance(where.step, Staged) or where.step != 1):
+    if where.step is not None and (is_a(where.step, Staged) or where.step != 1):
         return NOT_DONE
     return _run(session, sequences_in_python.part, items, where.start, where.stop)
 
 
 def contained(session: Session, items: Any, value: Any) -> Any:
     """``value in items`` of a list whose length only the run knows."""
-    if isinstance(value, torch.Tensor) and value.dim():  # the very item, or another one: no truth is known of it
+    if is_a(value, torch.Tensor) and value.dim():  # the very item, or another one: no truth is known of it
         return NOT_DONE
     return _run(session, sequences_in_python.contained, items, value)
 
@@ -143,7 +144,7 @@ def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
         return NOT_DONE
     for one, other in ((a, b), (b, a)):
         grown = structure.growing(one)
-        if grown is not None and other and isinstance(grown.item, structure.Tensor) and grown.item.shape != ():
+        if grown is not None and other and is_a(grown.item, structure.Tensor) and grown.item.shape != ():
             raise session.error(
                 f"a {type(one).__name__} of tensors whose length is only known while the Program runs is compared by "
                 "order, which asks which tensors its items are",
@@ -159,8 +160,8 @@ def require_sortable(session: Session, items: Any) -> None:
         TraceError: D2S253.
     """
     grown = structure.growing(items)
-    parts = grown.item.items if grown is not None and isinstance(grown.item, structure.Sequence) else ()
-    if any(isinstance(part, structure.Tensor) and part.shape != () for part in parts):
+    parts = grown.item.items if grown is not None and is_a(grown.item, structure.Sequence) else ()
+    if any(is_a(part, structure.Tensor) and part.shape != () for part in parts):
         raise session.error(
             "a list whose length is only known while the Program runs is sorted, which asks which tensors its items "
             "hold", hint="Sort by a key, or put the numbers first.", code="D2S253")
@@ -172,11 +173,11 @@ def decides(value: Any) -> bool:
 
 
 def _decides(value: Any) -> bool:
-    return isinstance(value, (torch.Tensor, StagedRange)) or growing.is_growing(value) or user_methods.orders(value)
+    return is_a(value, (torch.Tensor, StagedRange)) or growing.is_growing(value) or user_methods.orders(value)
 
 
 def _items(value: Any) -> Any:
-    return value if isinstance(value, (tuple, list)) else ()
+    return value if is_a(value, (tuple, list)) else ()
 
 
 __all__ = [

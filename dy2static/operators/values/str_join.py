@@ -13,6 +13,7 @@ from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, spread
 from dy2static.operators.values import texts
 from runtime.ir import ScalarType
+from runtime.kinds import is_a
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import python_type
 from runtime.tracer.values import array, containers, structure
@@ -20,11 +21,11 @@ from runtime.tracer.values import array, containers, structure
 
 def str_join(session: Session, between: str, pieces: Any) -> Any:
     """``between.join(pieces)``."""
-    several = pieces if isinstance(pieces, Choice) else containers.several(pieces)
+    several = pieces if is_a(pieces, Choice) else containers.several(pieces)
     if several is not None:
         return distribute(session, several, lambda option: str_join(session, between, option))
     pieces = generator_uses.listed(session, pieces)
-    if isinstance(pieces, StagedSequence):
+    if is_a(pieces, StagedSequence):
         pieces = as_list(session, pieces)
     if growing.is_growing(pieces):
         return _grown(session, between, array.copy(pieces))
@@ -51,15 +52,15 @@ def _grown(session: Session, between: str, pieces: list[Any]) -> Any:
 
 
 def _are_texts(item: structure.Structure) -> bool:
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         return all(map(_are_texts, item.options))
-    return isinstance(item, structure.Number) and item.kind == "str" or (
-        isinstance(item, structure.Known) and type(item.value) is str)
+    return is_a(item, structure.Number) and item.kind == "str" or (
+        is_a(item, structure.Known) and type(item.value) is str)
 
 
 def _is_text(value: Any) -> bool:
     """Whether a value is text, whichever it is."""
-    options = value.options if isinstance(value, Choice) else (value,)
+    options = value.options if is_a(value, Choice) else (value,)
     return all(issubclass(python_type(option), str) for option in options)
 
 
@@ -68,7 +69,7 @@ def _joined(between: str, items: list[Any]) -> Any:
         if not _is_text(item):
             found = python_type(item).__name__
             raise TypeError(f"sequence item {index}: expected str instance, {found} found")
-    if not any(isinstance(item, (Staged, Choice)) for item in items):
+    if not any(is_a(item, (Staged, Choice)) for item in items):
         return between.join(items)
     text: Any = items[0]
     for item in items[1:]:

@@ -29,6 +29,7 @@ from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.kinds import is_a
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory.storage_table import RecordedStep, TensorInfo
@@ -39,11 +40,11 @@ from runtime.tracer.values.numpy_arrays import NumpyArray
 
 def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
     """Whether the key holds staged numbers, or integer tensors without dimensions, which count as numbers."""
-    return any_staged([key]) or any(_is_number(session, part) for part in (key if isinstance(key, tuple) else (key,)))
+    return any_staged([key]) or any(_is_number(session, part) for part in (key if is_a(key, tuple) else (key,)))
 
 
 def _is_number(session: Session, part: Any) -> bool:
-    if not isinstance(part, torch.Tensor):
+    if not is_a(part, torch.Tensor):
         return False
     fake = session.fake(part)
     return fake.dim() == 0 and not (
@@ -57,7 +58,7 @@ def settled(session: Session, tensor: torch.Tensor, key: Any) -> Any:
             return key
         theirs(operator.getitem, torch.zeros(1), [None])  # warns that such lists will be something else one day
         key = numpy_arrays.as_key(session, tensor, tuple(key))
-    if isinstance(key, tuple) and not growing.is_growing(key):
+    if is_a(key, tuple) and not growing.is_growing(key):
         parts = [_without_values(session, tensor, part) for part in key]
         return key if all(map(operator.is_, parts, key)) else tuple(parts)
     return _without_values(session, tensor, key)
@@ -69,37 +70,37 @@ _FEW = 32
 
 
 def _is_list(part: Any) -> bool:
-    return isinstance(part, _SEQUENCES)
+    return is_a(part, _SEQUENCES)
 
 
 def _means_tuple(key: Any) -> bool:
     """Whether torch takes a list as a tuple of indices."""
-    if isinstance(key, (range, StagedRange)) or len(key) >= _FEW:
+    if is_a(key, (range, StagedRange)) or len(key) >= _FEW:
         return False
     inside = (torch.Tensor, slice, str, bytes, tuple, numpy.ndarray, NumpyArray, *_SEQUENCES)
-    return any(item is None or item is Ellipsis or isinstance(item, inside) for item in key)
+    return any(item is None or item is Ellipsis or is_a(item, inside) for item in key)
 
 
 def _holds_values(session: Session, part: Any) -> bool:
     """Whether something in a list is only known while the Program runs."""
-    if isinstance(part, (torch.Tensor, StagedRange)) or growing.is_growing(part):
+    if is_a(part, (torch.Tensor, StagedRange)) or growing.is_growing(part):
         return True
-    if isinstance(part, (list, deque, tuple)):
+    if is_a(part, (list, deque, tuple)):
         return any(_holds_values(session, item) for item in part)
     return any_staged([part])
 
 
 def _without_values(session: Session, tensor: torch.Tensor, part: Any) -> Any:
     """A part of a key: the tensor that a list of numbers means, if only the run knows these."""
-    is_list = _is_list(part) or isinstance(part, tuple) and not isinstance(part, (StagedSize, torch.Size))
+    is_list = _is_list(part) or is_a(part, tuple) and not is_a(part, (StagedSize, torch.Size))
     return _as_index(session, tensor, part) if is_list and _holds_values(session, part) else part
 
 
 def plain(session: Session, key: Any) -> Any:
     """The key as torch takes it."""
-    if isinstance(key, tuple):
+    if is_a(key, tuple):
         return tuple(plain(session, part) for part in key)
-    return tuple(key) if isinstance(key, StagedSize) else key
+    return tuple(key) if is_a(key, StagedSize) else key
 
 
 def read(session: Session, tensor: torch.Tensor, key: Any) -> torch.Tensor:
@@ -114,8 +115,8 @@ def read(session: Session, tensor: torch.Tensor, key: Any) -> torch.Tensor:
 def in_words_of_subscripts(session: Session, tensor: torch.Tensor, key: Any) -> Iterator[None]:
     """``tensor[key]`` is read or written in here, by a key without staged numbers: which of its ints is out of range is
     said as of a subscript."""
-    parts = key if isinstance(key, tuple) else (key,)
-    places = [place for place, part in enumerate(parts) if isinstance(part, int) and not isinstance(part, bool)]
+    parts = key if is_a(key, tuple) else (key,)
+    places = [place for place, part in enumerate(parts) if is_a(part, int) and not is_a(part, bool)]
     block, before = session.scope.block, len(session.scope.block.ops)
     yield
     if places and any(type(size) is not int for size in session.fake(tensor).shape):
@@ -128,10 +129,10 @@ def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:
     """``tensor[key] = value``."""
     view, indices = _views(session, tensor, key)
     if indices:
-        if not isinstance(value, torch.Tensor):
+        if not is_a(value, torch.Tensor):
             value = torch.scalar_tensor(value, dtype=tensor.dtype, device=tensor.device)
         torch.ops.aten.index_put_.default(view, indices, value)
-    elif isinstance(value, torch.Tensor):
+    elif is_a(value, torch.Tensor):
         view.copy_(_of_rank(value, view.dim()))
     else:
         view.fill_(value)
@@ -140,9 +141,9 @@ def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:
 def is_expanded(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> bool:
     """Whether ``tensor[key] = value`` needs ``write_expanded``: before PyTorch 2.13, the assignment itself asks whether
     the sizes are equal, and these are not known."""
-    if not torch_internals.before(2, 13) or not isinstance(value, torch.Tensor):
+    if not torch_internals.before(2, 13) or not is_a(value, torch.Tensor):
         return False
-    parts = key if isinstance(key, tuple) else (key,)
+    parts = key if is_a(key, tuple) else (key,)
     if not all(type(part) in (int, slice, type(None), type(Ellipsis)) for part in parts):
         return False
     return torch_internals.is_unknown([session.fake(tensor), session.fake(value)])
@@ -164,8 +165,8 @@ def _of_rank(value: torch.Tensor, rank: int) -> torch.Tensor:
 
 def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
     """The view that the ints, slices and Nones of a key select, and the tensors that index its dimensions."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    parts = [part.item() if isinstance(part, numpy.integer) or _is_number(session, part) else part for part in parts]
+    parts = list(key) if is_a(key, tuple) else [key]
+    parts = [part.item() if is_a(part, numpy.integer) or _is_number(session, part) else part for part in parts]
     used = sum(_dims_of(part) for part in parts)
     rank = session.fake(tensor).dim()
     if used > rank:
@@ -185,13 +186,13 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
             indices.extend([None] * (dim - len(indices)))
             indices.append(_as_mask(session, tensor, part).to(torch.bool).reshape(1))
             dim += 1
-        elif isinstance(part, (int, Staged)):
+        elif is_a(part, (int, Staged)):
             tensor = select(session, tensor, dim, part, place)
-        elif isinstance(part, slice):
+        elif is_a(part, slice):
             tensor = slice_(session, tensor, dim, part)
             dim += 1
         else:
-            index = part if isinstance(part, torch.Tensor) else _as_index(session, tensor, part)  # numbers all known
+            index = part if is_a(part, torch.Tensor) else _as_index(session, tensor, part)  # numbers all known
             indices.extend([None] * (dim - len(indices)))
             indices.append(index)
             dim += index.dim() if index.dtype in scalar_masks.MASKS else 1
@@ -199,12 +200,12 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
 
 
 def _is_bool(part: Any) -> bool:
-    return isinstance(part, bool) or isinstance(part, Staged) and part.kind == "bool"
+    return is_a(part, bool) or is_a(part, Staged) and part.kind == "bool"
 
 
 def _as_mask(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor:
     """A bool as a tensor without dimensions."""
-    if isinstance(part, torch.Tensor):
+    if is_a(part, torch.Tensor):
         return part
     return torch.scalar_tensor(to_torch(session, part), dtype=torch.bool, device=tensor.device)
 
@@ -212,7 +213,7 @@ def _as_mask(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor:
 def _dims_of(part: Any) -> int:
     if part is None or part is Ellipsis or _is_bool(part):
         return 0
-    if isinstance(part, torch.Tensor) and part.dtype in scalar_masks.MASKS:
+    if is_a(part, torch.Tensor) and part.dtype in scalar_masks.MASKS:
         return part.dim()
     return 1
 
@@ -223,9 +224,9 @@ def _as_index(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor
     Raises:
         TraceError: D2S253, nobody knows before the run how many bools there are, or what the items are.
     """
-    if isinstance(part, numpy.ndarray):
+    if is_a(part, numpy.ndarray):
         part = part.tolist()
-    if not isinstance(part, (tuple, *_SEQUENCES)):
+    if not is_a(part, (tuple, *_SEQUENCES)):
         theirs(operator.getitem, torch.zeros(1), part)  # raises, as torch words it
         raise TypeError(f"a tensor cannot be indexed with {type(part).__name__}")
     _require_numbers(session, part)
@@ -233,9 +234,9 @@ def _as_index(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor
     if growing.is_growing(part) and not kinds <= {"int", "float"}:
         raise growing.refusal(session, "the index of a tensor, made")
     dtype = torch.bool if kinds == {"bool"} else torch.int64
-    index = call(torch.tensor, list(part) if isinstance(part, deque) and not growing.is_growing(part) else part,
+    index = call(torch.tensor, list(part) if is_a(part, deque) and not growing.is_growing(part) else part,
                  dtype=dtype, device=tensor.device)  # fmt: skip
-    assert isinstance(index, torch.Tensor)
+    assert is_a(index, torch.Tensor)
     return index
 
 
@@ -243,45 +244,45 @@ def _require_numbers(session: Session, part: Any) -> None:
     """Errors raised: TypeError, ValueError, RuntimeError: something in a list is no number; in PyTorch's words."""
 
     def known(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             fake = session.fake(value)
             return torch.zeros([size if type(size) is int else 1 for size in fake.shape], dtype=fake.dtype)
         if _is_open(value):
             return [0]
-        if isinstance(value, (list, deque, tuple)):
-            if any(map(_is_open, value)) and not all(isinstance(one, (tuple, *_SEQUENCES)) for one in value):
+        if is_a(value, (list, deque, tuple)):
+            if any(map(_is_open, value)) and not all(is_a(one, (tuple, *_SEQUENCES)) for one in value):
                 raise growing.refusal(session, "the index of a tensor, made of numbers and")
             return list(map(known, value))
-        return value.python_type(0) if isinstance(value, Staged) else value
+        return value.python_type(0) if is_a(value, Staged) else value
 
     with torch_internals.no_modes(), contextlib.suppress(IndexError):  # of other sizes
         theirs(operator.getitem, torch.zeros(1), (known(part),))
 
 
 def _is_open(part: Any) -> bool:
-    return isinstance(part, StagedRange) or growing.is_growing(part)
+    return is_a(part, StagedRange) or growing.is_growing(part)
 
 
 def _kinds(session: Session, part: Any) -> Iterator[str]:
     """What the items are, of lists inside too."""
-    if isinstance(part, (range, StagedRange)):
+    if is_a(part, (range, StagedRange)):
         yield "int"
     elif growing.is_growing(part):
         item = array.content(part).item
-        yield (item.kind if isinstance(item, structure.Number)
-               else type(item.value).__name__ if isinstance(item, structure.Known) else "")
-    elif isinstance(part, (list, deque, tuple)):
+        yield (item.kind if is_a(item, structure.Number)
+               else type(item.value).__name__ if is_a(item, structure.Known) else "")
+    elif is_a(part, (list, deque, tuple)):
         for item in part:
             yield from _kinds(session, item)
-    elif isinstance(part, torch.Tensor):
+    elif is_a(part, torch.Tensor):
         yield kind_of_dtype(session.fake(part).dtype)
     else:
-        yield part.kind if isinstance(part, Staged) else type(part).__name__
+        yield part.kind if is_a(part, Staged) else type(part).__name__
 
 
 def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: int = 0) -> torch.Tensor:
     """What an int at a ``place`` of a subscript gives: a view, at a position that may be staged."""
-    if not isinstance(index, Staged):
+    if not is_a(index, Staged):
         return tensor.select(dim, index)
     if index.kind != "int":
         theirs(operator.getitem, torch.zeros(1), index.python_type("1"))  # raises, as torch words it
@@ -302,7 +303,7 @@ def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> tor
         if part == slice(None):
             return tensor
         return tensor[(slice(None),) * dim + (part,)]
-    if isinstance(part.step, Staged):
+    if is_a(part.step, Staged):
         raise session.error("the step of a tensor's slice is only known while the Program runs", code="D2S265",
                             hint="Use a fixed step.")
     step = 1 if part.step is None else part.step

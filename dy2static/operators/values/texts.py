@@ -21,6 +21,7 @@ from dy2static.operators.provenance import chosen
 from dy2static.operators.shared import arity, chosen_texts
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
 from dy2static.operators.values import texts_in_python
+from runtime.kinds import is_a
 from runtime.ops.scalar import TEXT_METHODS
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import theirs
@@ -40,7 +41,7 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     """
     session = state.current()
     arity.require_fitting_method(str, name, args, kwargs, getattr(texts_in_python, name, None))
-    if any(isinstance(one, torch.Tensor) for one in (*args, *kwargs.values())):
+    if any(is_a(one, torch.Tensor) for one in (*args, *kwargs.values())):
         raise chosen.refusal(session, getattr(str, name))
     if name in _IN_PYTHON:
         _require_fitting_types(name, args, kwargs)
@@ -49,9 +50,9 @@ def method(text: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return call(function, text, *args, **kwargs)
     if name == "__getitem__":
         return item(session, text, *args)
-    if name in ("startswith", "endswith") and isinstance(args[0], tuple):
+    if name in ("startswith", "endswith") and is_a(args[0], tuple):
         found: Any = False
-        getattr(str, name)("", tuple("" if isinstance(one, (Staged, Choice)) else one for one in args[0]))  # may raise
+        getattr(str, name)("", tuple("" if is_a(one, (Staged, Choice)) else one for one in args[0]))  # may raise
         for one in args[0]:
             here = method(text, name, (one, *args[1:]), kwargs)
             found = here if found is False else if_expr(found, lambda: True, lambda here=here: here)  # type: ignore[misc]
@@ -71,9 +72,9 @@ def _require_fitting_types(name: str, args: tuple[Any, ...], kwargs: dict[str, A
     """Errors raised: TypeError: a separator is no text, or a count no int; in Python's words."""
 
     def like(value: Any) -> Any:
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             value = value.options[0]
-        return value.python_type("1" if value.kind == "str" else 1) if isinstance(value, Staged) else value
+        return value.python_type("1" if value.kind == "str" else 1) if is_a(value, Staged) else value
 
     with contextlib.suppress(ValueError):  # of an empty separator: the run tells
         theirs(getattr("", name), *map(like, args), **{key: like(value) for key, value in kwargs.items()})
@@ -81,7 +82,7 @@ def _require_fitting_types(name: str, args: tuple[Any, ...], kwargs: dict[str, A
 
 def item(session: Session, text: Any, key: Any) -> Any:
     """``text[key]``, a character or a part."""
-    if isinstance(key, slice):
+    if is_a(key, slice):
         return session.scalar("str.slice", text, key.start, key.stop, key.step)
     return session.scalar("str.getitem", text, key)
 
@@ -90,16 +91,16 @@ def is_method(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether ``f(*args)`` is a method of text, given something that only the run knows: ``"a|b".find(text)``,
     ``str.upper(text)``."""
     name = getattr(f, "__name__", "")
-    if name not in METHODS or not any(isinstance(one, (Staged, Choice)) for one in (*args, *kwargs.values())):
+    if name not in METHODS or not any(is_a(one, (Staged, Choice)) for one in (*args, *kwargs.values())):
         return False
-    if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        return f.__objclass__ is str and isinstance(args[0], (str, Staged))
+    if is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return f.__objclass__ is str and is_a(args[0], (str, Staged))
     return type(getattr(f, "__self__", None)) is str and any_staged([args, kwargs])
 
 
 def called(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args)``, such a method."""
-    if isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    if is_a(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         text, *rest = args
         return method(text, f.__name__, tuple(rest), kwargs)
     return method(f.__self__, f.__name__, args, kwargs)

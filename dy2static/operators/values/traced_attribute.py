@@ -39,9 +39,10 @@ from dy2static.operators.shared.policy import holds_data, home_of, is_library, i
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules, texts
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
-from runtime.tracer.ambient.unasked import module_name, unasked
+from runtime.tracer.ambient.unasked import module_name, reader, unasked
 from runtime.tracer.numbers import staging
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
@@ -67,33 +68,33 @@ def read(session: Session, obj: Any, name: str) -> Any:
 def _read(session: Session, obj: Any, name: str) -> Any:
     if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
         obj = containers.opened(obj)
-    if isinstance(obj, Choice):
+    if is_a(obj, Choice):
         is_method = name != "__class__" and callable(getattr(torch.Tensor, name, 0))
-        if is_method and all(isinstance(option, torch.Tensor) for option in obj.options):
+        if is_method and all(is_a(option, torch.Tensor) for option in obj.options):
             return functools.partial(_method, session, obj, name)
         return distribute(session, obj, lambda option: read(session, option, name), itself=True)
-    if isinstance(obj, Undefined):
+    if is_a(obj, Undefined):
         raise UnboundLocalError(unbound_message(obj.name))
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         value = tensor_attributes.read(session, obj, name)
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
         return from_torch(session, value)
-    if isinstance(obj, NumpyArray):
+    if is_a(obj, NumpyArray):
         return numpy_arrays.attribute(session, obj, name)
-    if isinstance(obj, Staged):
+    if is_a(obj, Staged):
         return _of_number(session, obj, name)
-    if isinstance(obj, StagedSequence):
+    if is_a(obj, StagedSequence):
         return _of_sequence(session, obj, name)
-    if isinstance(obj, StagedSize) and name in ("__class__", "__doc__"):
+    if is_a(obj, StagedSize) and name in ("__class__", "__doc__"):
         return getattr(torch.Size(), name)
-    if isinstance(obj, Keyed) and name == "__dict__":
+    if is_a(obj, Keyed) and name == "__dict__":
         raise AttributeError(f"'{obj.stands_for.__name__}' object has no attribute '__dict__'")
-    if isinstance(obj, Keyed) and name in ("__class__", "__doc__"):
+    if is_a(obj, Keyed) and name in ("__class__", "__doc__"):
         return obj.stands_for if name == "__class__" else obj.stands_for.__doc__
-    if isinstance(obj, History) and name in ("__class__", "__doc__"):
+    if is_a(obj, History) and name in ("__class__", "__doc__"):
         obj.refuse("the class")
-    if name in _OF_PARTS and isinstance(obj, torch.nn.Module) and module_parts.may_be_open(session):
+    if name in _OF_PARTS and is_a(obj, torch.nn.Module) and module_parts.may_be_open(session):
         module_parts.settle(session, obj)
     if name == "__dict__":
         require_settled(session, obj)
@@ -117,7 +118,7 @@ _OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 def _is_of_content(obj: Any, name: str) -> bool:
     """Whether an attribute is a method of Python's own containers: others are of the object, whatever it holds."""
-    return containers.is_container(obj) and isinstance(_class_attribute(type(obj), name), _OF_PYTHON)
+    return containers.is_container(obj) and is_a(_class_attribute(type(obj), name), _OF_PYTHON)
 
 
 def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -140,7 +141,7 @@ def _of_number(session: Session, obj: Staged, name: str) -> Any:
 
 
 def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
-    if isinstance(obj, StagedRange) and name in ("start", "stop", "step"):
+    if is_a(obj, StagedRange) and name in ("start", "stop", "step"):
         return getattr(obj, name)
     if hasattr(getattr(builtins, obj.python_name, object), name):
         raise session.error(f"'.{name}' of a {obj.python_name} that is only known while the Program runs",
@@ -151,11 +152,11 @@ def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
 def asked_per_path(session: Session, obj: Any, name: str, is_read: bool = False) -> Choice | None:
     """What an attribute holds that only some paths set, where the class says what the others have: by a method, or by
     what it has under that name. ``is_read``: a plain value of the class is known without asking per path."""
-    if not session.containers.has_unset or isinstance(obj, type):
+    if not session.containers.has_unset or is_a(obj, type):
         return None
     cls = type(obj)
     found, fallback = _class_attribute(cls, name), _class_attribute(cls, "__getattr__")
-    of_class = found is not _NOTHING and not isinstance(found, types.MemberDescriptorType) and (
+    of_class = found is not _NOTHING and not is_a(found, types.MemberDescriptorType) and (
         not is_read or hasattr(type(found), "__get__"))
     if not of_class and fallback in (_NOTHING, torch.nn.Module.__getattr__) and not _is_user_function(
             cls.__getattribute__):
@@ -180,7 +181,7 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
     if held is not None:
         return per_path(session, obj, name, held, functools.partial(_of_object, session, obj, name))
     lookup = type(obj).__getattribute__
-    if not _is_user_function(lookup) or isinstance(obj, super):
+    if not _is_user_function(lookup) or is_a(obj, super):
         return default(session, obj, name)
     note_definition(session, obj, "__getattribute__")
     try:
@@ -196,15 +197,15 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
 def default(session: Session, obj: Any, name: str) -> Any:
     """``object.__getattribute__(obj, name)``, with a ``__getattr__`` where the class has no lookup of its own."""
     cls = type(obj)
-    if isinstance(obj, types.ModuleType) and is_library(obj):
+    if is_a(obj, types.ModuleType) and is_library(obj):
         try:
             value = getattr(obj, name)
         except AttributeError:
             note_absent(session, obj, name)
             raise
-        if holds_data(obj) and value is not sys.modules and (is_plain(value) or isinstance(value, CONTAINERS)):
+        if holds_data(obj) and value is not sys.modules and (is_plain(value) or is_a(value, CONTAINERS)):
             return note_attribute_read(session, obj, name, value)
-        if isinstance(value, CONTAINERS):
+        if is_a(value, CONTAINERS):
             adopt(session, value)
         settings.note_attribute(session, obj, name, value)
         settings.note_operator(session, obj, name, value)
@@ -215,25 +216,25 @@ def default(session: Session, obj: Any, name: str) -> Any:
         return value
     found: Any = _NOTHING
     own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
-    if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
-        if isinstance(obj, super):
+    if is_a(obj, (type, types.ModuleType, super)) or own_lookup:
+        if is_a(obj, super):
             note_super(session, obj, name)
-        elif isinstance(obj, type) and (value := _of_class(session, obj, name)) is not _NOTHING:
+        elif is_a(obj, type) and (value := _of_class(session, obj, name)) is not _NOTHING:
             return value
         try:
             value = getattr(obj, name)
         except AttributeError:
-            if not isinstance(obj, super):
+            if not is_a(obj, super):
                 note_absent(session, obj, name)
             raise
     else:
         found = _class_attribute(cls, name)
         if found is _NOTHING and module_parts.may_be_open(session) and module_parts.has_chosen(obj, name):
             return module_parts.look(session, obj, name, _kept, functools.partial(_raise_absent, obj, name))
-        if isinstance(found, property) and _is_user_function(found.fget):
+        if is_a(found, property) and _is_user_function(found.fget):
             note_definition(session, obj, name)
             return _property(session, obj, name, found)
-        if isinstance(found, functools.cached_property) and _is_user_function(found.func):
+        if is_a(found, functools.cached_property) and _is_user_function(found.func):
             note_definition(session, obj, name)
             return _cached_property(session, obj, name, found)
         own = name in unasked(obj, "__dict__", {})
@@ -245,8 +246,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
         value = _plain(session, obj, name, found)
         if type(value) is RowField:
             return value.read()
-        slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
-            isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
+        slot = is_a(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
+            is_a(found, types.GetSetDescriptorType) and is_a(obj, _WITH_SLOTS))
         if not slot and hasattr(type(found), "__get__") and name not in unasked(obj, "__dict__", {}):
             is_users = _is_user_function(unasked(found, "__func__", found))
             if not is_users:
@@ -254,21 +255,21 @@ def default(session: Session, obj: Any, name: str) -> Any:
             if is_users or not is_librarys(module_name(cls)):
                 note_definition(session, obj, name)  # also of a library's: a user's class may get its own
             return value
-    if isinstance(obj, super):
+    if is_a(obj, super):
         return value
-    if isinstance(obj, type) and not is_plain(value) and not isinstance(value, (*CONTAINERS, types.FunctionType)):
+    if is_a(obj, type) and not is_plain(value) and not is_a(value, (*CONTAINERS, types.FunctionType)):
         defined = _class_attribute(obj, name)
         if defined is not _NOTHING and defined is not value:  # a descriptor made it for this read
             note_definition(session, obj, name)
             return value
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         if found is not _NOTHING and not hasattr(type(found), "__get__"):  # paths that did not set it have the class's
             options = tuple(found if option is MISSING else option for option in value.options)
             return distribute(session, Choice(value.selector, options), lambda option: option)
         return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
-    if isinstance(value, types.MethodType) and getattr(obj, name, None) is not value:  # bound for this read
+    if is_a(value, types.MethodType) and getattr(obj, name, None) is not value:  # bound for this read
         note_definition(session, obj, name)
-    elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
+    elif not is_a(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
         return note_attribute_read(session, obj, name, value)
     return value
 
@@ -284,9 +285,9 @@ def _raise_absent(obj: Any, name: str) -> NoReturn:
 
 def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
     """``object.__getattribute__(obj, name)``, or that of another class written in C: no ``__getattr__`` is asked."""
-    if lookup not in _PLAIN_LOOKUPS or type(name) is not str or isinstance(obj, (Staged, Choice)):
+    if lookup not in _PLAIN_LOOKUPS or type(name) is not str or is_a(obj, (Staged, Choice)):
         return theirs(lookup, obj, name)
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         return read(session, obj, name)
     is_plain_lookup = type(obj).__getattribute__ in _PLAIN_LOOKUPS
     if is_plain_lookup and _class_attribute(type(obj), "__getattr__") is _NOTHING:
@@ -299,10 +300,10 @@ def stored(session: Session, lookup: Any, obj: Any, name: Any) -> Any:
         note_of_class(session, type(obj), name)
     if value is found and value is not _NOTHING and name not in unasked(obj, "__dict__", {}):
         note_attribute_read(session, type(obj), name, value)
-    if isinstance(value, _BOUND_ANEW):
+    if is_a(value, _BOUND_ANEW):
         note_definition(session, obj, name)
     elif is_external(session, obj) and not written(session, Place("attribute", obj, name)) and (
-            isinstance(value, torch.Tensor) and not torch_internals.is_fake(value) or not has_traced(value)):
+            is_a(value, torch.Tensor) and not torch_internals.is_fake(value) or not has_traced(value)):
         adopt(session, value)
         key, what = (id(obj), name, "stored"), f"the attribute '{name}' that a {type(obj).__name__} has itself"
         session.guards.add(key, what, lambda: _looked_up(lookup, obj, name), value)
@@ -346,7 +347,7 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
 def _of_class(session: Session, cls: type, name: str) -> Any:
     """``cls.name``, where a descriptor that a user wrote gives it: of the class or of its metaclass."""
     above, own = _class_attribute(type(cls), name), _class_attribute(cls, name)
-    if isinstance(above, property) and _is_user_function(above.fget):
+    if is_a(above, property) and _is_user_function(above.fget):
         note_definition(session, cls, name)
         return _property(session, cls, name, above)
     of_metaclass = own is _NOTHING or hasattr(type(above), "__set__")
@@ -396,10 +397,10 @@ OF_DESCRIPTORS = ("__get__", "__set__", "__delete__")
 def by_descriptor(session: Session, found: Any, method: str, args: tuple[Any, ...]) -> Any:
     """``Cls.__dict__["name"].__get__(obj)`` and its like: what reading, storing or deleting the attribute is, if that
     asks this very slot or property; else NotImplemented."""
-    if isinstance(found, property):
+    if is_a(found, property):
         name = next((one for one, value in _space_of(args) if value is found), None)
     else:
-        name = found.__name__ if isinstance(found, types.MemberDescriptorType) else None
+        name = found.__name__ if is_a(found, types.MemberDescriptorType) else None
     counts = {"__get__": (1, 2), "__set__": (2,), "__delete__": (1,)}[method]
     if name is None or len(args) not in counts or _class_attribute(type(args[0]), name) is not found:
         return NotImplemented
@@ -421,30 +422,30 @@ def _class_attribute(cls: type, name: str) -> Any:
 
 
 def _is_user_function(function: Any) -> bool:
-    return isinstance(function, types.FunctionType) and not home_of(function.__code__.co_filename)
+    return is_a(function, types.FunctionType) and not home_of(function.__code__.co_filename)
 
 
 def write(session: Session, obj: Any, name: str, value: Any) -> None:
     """``obj.name = value``."""
-    if isinstance(obj, Choice):
+    if is_a(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, name, value), itself=True)
         return
-    if isinstance(obj, Staged):  # a plain one refuses it in Python's words
+    if is_a(obj, Staged):  # a plain one refuses it in Python's words
         setattr(obj.python_type(), name, value)
         return
     _note_stores(session, obj, name, "__setattr__")
     found = _class_attribute(type(obj), name)
-    if isinstance(found, property) and _is_user_function(found.fset):
+    if is_a(found, property) and _is_user_function(found.fset):
         call(found.fset, obj, value)
         return
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         tensor_attributes.write(session, obj, name, value)
         return
     store = getattr(type(found), "__set__", None)
     if _is_user_function(store):
         call(store, found, obj, value)
         return
-    if isinstance(obj, StagedSequence):
+    if is_a(obj, StagedSequence):
         theirs(setattr, _EMPTY[obj.python_name], name, value)  # raises: they take none
     where = _whose_setting(obj)
     if where is not None:
@@ -453,7 +454,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
             hint="Change the setting outside, before the call.", code="D2S214")
     if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
         return
-    row = held_in(obj) if session.containers.has_rows and not isinstance(obj, (list, dict)) else None
+    row = held_in(obj) if session.containers.has_rows and not is_a(obj, (list, dict)) else None
     if row is not None and name in row.heap.columns:
         row.heap.set(session, row.number, name, value)
         return
@@ -463,7 +464,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if session.containers.has_unset and missing_on_some_paths(obj, name) is not None:
         _note_perhaps_last(session, obj, name)
     note_write(session, obj, name)
-    if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
+    if is_a(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
 
@@ -490,7 +491,7 @@ def _note_stores(session: Session, obj: Any, name: str, method: str) -> None:
 
 def _whose_setting(obj: Any) -> str | None:
     """The name of a module of PyTorch, or of an object in ``torch.backends``, whose attributes are settings."""
-    if isinstance(obj, types.ModuleType):
+    if is_a(obj, types.ModuleType):
         return obj.__name__ if is_library(obj) and obj.__name__.partition(".")[0] == "torch" else None
     kind = type(obj)
     return f"{kind.__module__}.{kind.__name__}" if module_name(kind).startswith("torch.backends") else None
@@ -498,7 +499,7 @@ def _whose_setting(obj: Any) -> str | None:
 
 def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
     """A buffer may hold, while tracing, what Module refuses to store there."""
-    if isinstance(value, (Staged, Choice)) and name in module._buffers:
+    if is_a(value, (Staged, Choice)) and name in module._buffers:
         module._buffers[name] = value  # type: ignore[assignment]
         return True
     return False
@@ -506,25 +507,25 @@ def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
 
 def delete(session: Session, obj: Any, name: str) -> None:
     """``del obj.name``; AttributeError at run time where the path taken did not set it."""
-    if isinstance(obj, Choice):
+    if is_a(obj, Choice):
         distribute(session, obj, lambda option: delete(session, option, name), itself=True)
         return
-    if isinstance(obj, Staged):
+    if is_a(obj, Staged):
         delattr(obj.python_type(), name)
         return
     held = missing_on_some_paths(obj, name)
     if held is not None:
         message = _no_attribute(obj, name) if sys.version_info >= (3, 11) else name  # as Python words it
         settle(session, held, MISSING, "AttributeError", message)
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         tensor_attributes.delete(session, obj, name)
         return
-    if isinstance(obj, StagedSequence):
+    if is_a(obj, StagedSequence):
         theirs(delattr, _EMPTY[obj.python_name], name)
     _note_stores(session, obj, name, "__delattr__")
     note_holding(session, obj, name)
     found = _class_attribute(type(obj), name)
-    if isinstance(found, property) and _is_user_function(found.fdel):
+    if is_a(found, property) and _is_user_function(found.fdel):
         call(found.fdel, obj)
         return
     remove = getattr(type(found), "__delete__", None)
@@ -542,7 +543,7 @@ def delete(session: Session, obj: Any, name: str) -> None:
 
 def note_holding(session: Session, obj: Any, name: str) -> None:
     """Guard whether an object from outside holds an attribute itself, so that it can be deleted."""
-    if isinstance(obj, (torch.Tensor, Staged, Choice)) or type(name) is not str:
+    if is_a(obj, (torch.Tensor, Staged, Choice)) or type(name) is not str:
         return
     if is_external(session, obj) and not written(session, Place("attribute", obj, name)):
         session.guards.pin(obj)
@@ -552,20 +553,20 @@ def note_holding(session: Session, obj: Any, name: str) -> None:
 
 def _holds(obj: Any, name: str) -> bool:
     space = unasked(obj, "__dict__", {})
-    parts = [space] if isinstance(obj, (type, types.ModuleType)) else [
-        space, *(space.get(part, {}) for part in _REGISTERED if isinstance(obj, torch.nn.Module))]
+    parts = [space] if is_a(obj, (type, types.ModuleType)) else [
+        space, *(space.get(part, {}) for part in _REGISTERED if is_a(obj, torch.nn.Module))]
     if any(name in part for part in parts):
         return True
-    return isinstance(_class_attribute(type(obj), name), types.MemberDescriptorType) and hasattr(obj, name)
+    return is_a(_class_attribute(type(obj), name), types.MemberDescriptorType) and hasattr(obj, name)
 
 
 _REGISTERED = ("_parameters", "_buffers", "_modules")
 
 
 def _no_attribute(obj: Any, name: str) -> str:
-    cls = tensor_attributes.eager_class(obj) if isinstance(obj, torch.Tensor) else type(obj)
+    cls = tensor_attributes.eager_class(obj) if is_a(obj, torch.Tensor) else type(obj)
     slot = _class_attribute(cls, name)
-    if isinstance(slot, types.MemberDescriptorType):  # an empty slot is told of in other words, since Python 3.13
+    if is_a(slot, types.MemberDescriptorType):  # an empty slot is told of in other words, since Python 3.13
         try:
             slot.__get__(object.__new__(cls), cls)
         except AttributeError as error:
@@ -588,16 +589,16 @@ def _note_perhaps_last(session: Session, obj: Any, name: str) -> None:
 
 def note_write(session: Session, obj: Any, name: str) -> None:
     """Call before an attribute is stored or deleted."""
-    if not isinstance(obj, torch.Tensor):
+    if not is_a(obj, torch.Tensor):
         note_attribute_write(session, obj, name)
 
 
 def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
     """What an attribute holds, if only some of the paths that lead here set it."""
-    if isinstance(obj, (Staged, Choice)):
+    if is_a(obj, (Staged, Choice)):
         return None
     value = Place("attribute", obj, name).get()
-    absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)
+    absent = is_a(value, Choice) and any(option is MISSING for option in value.options)
     return value if absent else None
 
 
@@ -644,15 +645,23 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 
 
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
-    if isinstance(obj, (torch.Tensor, Staged, Choice)):
+    if is_a(obj, (torch.Tensor, Staged, Choice)):
         return
-    if isinstance(obj, types.ModuleType) and is_library(obj) and not holds_data(obj):
+    if is_a(obj, types.ModuleType) and is_library(obj) and not holds_data(obj):
         return
-    if not is_external(session, obj) and not isinstance(obj, type) and name not in unasked(obj, "__dict__", {}):
+    if not is_external(session, obj) and not is_a(obj, type) and name not in unasked(obj, "__dict__", {}):
         note_of_class(session, type(obj), name)
     if not is_external(session, obj):
         return
     if not written(session, Place("attribute", obj, name)):
         session.guards.pin(obj)
         session.guards.add((id(obj), name, "present"), f"whether a {type(obj).__name__} has '{name}'",
-                           lambda: hasattr(obj, name), present)
+                           functools.partial(_has, reader(obj), obj, name), present)
+
+
+def _has(read: Callable[[Any, str], Any], obj: Any, name: str) -> bool:
+    try:
+        read(obj, name)
+    except AttributeError:
+        return False
+    return True

@@ -35,6 +35,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.shared.stored import own_method, stored_items, users_method
 from dy2static.operators.values import equality, sequence_operators
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.memory import cached_results
@@ -56,60 +57,60 @@ _ALL_VIEWS: tuple[Any, ...] = (*_VIEWS, type({}.items()))
 def contains(session: Session, container: Any, value: Any, *, own: bool = False) -> Any:
     """``value in container``, a plain or staged bool; ``own``: in what the container itself holds, which a user's
     ``__contains__`` asks ``super()`` for."""
-    if isinstance(container, Choice):
+    if is_a(container, Choice):
         return distribute(session, container, lambda option: contains(session, option, value, own=own), itself=True)
-    method = None if own or isinstance(container, _OF_THE_TRACE) else users_method(container, "__contains__")
+    method = None if own or is_a(container, _OF_THE_TRACE) else users_method(container, "__contains__")
     if method is None:
         container = containers.opened(container)
-        if isinstance(container, Choice):
+        if is_a(container, Choice):
             return distribute(session, container, lambda option: contains(session, option, value, own=own))
     value = containers.opened(value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return distribute(session, value, lambda option: contains(
             session, for_option(session, container), option, own=own))
-    if isinstance(container, _HASHING) and held_choice(value) is not None:
+    if is_a(container, _HASHING) and held_choice(value) is not None:
         return spread(session, value, lambda given: contains(session, container, given, own=own))
     if method is not None:
         unjournaled.require_own(session, container)
         return truth_of(session, call(method, container, value))
     iterators.require_own(session, container)
-    if isinstance(container, (dict, set)) and type(value) is tuple:
+    if is_a(container, (dict, set)) and type(value) is tuple:
         keyed_keys.become(session, container, value)
     value = own_key(session, container, value)
-    if isinstance(container, StagedRange):
+    if is_a(container, StagedRange):
         return _in_range(session, container, value)
-    if isinstance(container, torch.Tensor):
-        if isinstance(value, (int, float, complex, Staged, torch.Tensor)):
-            element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
+    if is_a(container, torch.Tensor):
+        if is_a(value, (int, float, complex, Staged, torch.Tensor)):
+            element = session.sizes.symbolic(value) if is_a(value, Staged) else value
             return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
-    if isinstance(container, NumpyArray):
+    if is_a(container, NumpyArray):
         return numpy_arrays.number(session, call(numpy.any, call(operator.eq, container, value)))
     if growing.is_growing(container):
         found = sequence_operators.contained(session, array.copy(container), value)
         if found is sequence_operators.NOT_DONE:
             raise growing.refusal(session, "'in'")
         return found
-    items = stored_items(container) if isinstance(container, (list, tuple, deque)) else container
-    if isinstance(container, (list, tuple, deque)) and (
+    items = stored_items(container) if is_a(container, (list, tuple, deque)) else container
+    if is_a(container, (list, tuple, deque)) and (
             _holds_grown(value, items) or user_methods.holds_grown(session, value, container)
             or any(user_methods.says_equal(one) for one in (value, *items)
                    if type(one) not in _PLAIN_ITEMS)
             or session.containers.has_contents
-            and any(isinstance(item, set) and equality.is_open(item) for item in items)):
+            and any(is_a(item, set) and equality.is_open(item) for item in items)):
         return equality.any_equal(session, items, value)
-    if isinstance(value, Staged) and isinstance(container, _VIEWS):
+    if is_a(value, Staged) and is_a(container, _VIEWS):
         return _any_equal(session, list(container), value)
-    if isinstance(container, _CONTAINERS) and _compares(value, items):
+    if is_a(container, _CONTAINERS) and _compares(value, items):
         return _any_equal(session, items, value)
-    if isinstance(container, Staged) and container.kind == "str" or (
-            isinstance(value, Staged) and isinstance(container, str)):  # fmt: skip
+    if is_a(container, Staged) and container.kind == "str" or (
+            is_a(value, Staged) and is_a(container, str)):  # fmt: skip
         return session.scalar("str.contains", container, value)
     if type(container) is dict and namespace_owner(session, container) is not None:
         note_space_read(session, container, value)
     note_answers(session, container)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
-    if isinstance(container, _ALL_VIEWS):
+    if is_a(container, _ALL_VIEWS):
         asked_methods.require_hashed(session, "'in'", (value, *container))
         identities.require_known(session, [value], container)
     return own_method(type(container), "__contains__")(container, value) if own else value in container
@@ -124,10 +125,10 @@ _COMPARED = (torch.Tensor, StagedRange, NumpyArray)
 
 def _compares(value: Any, container: Any) -> bool:
     """Whether comparing with the items has to be staged."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return True
-    return isinstance(container, (list, tuple, deque)) and (
-        isinstance(value, _COMPARED) or any_staged(container) or any(isinstance(item, _COMPARED) for item in container))
+    return is_a(container, (list, tuple, deque)) and (
+        is_a(value, _COMPARED) or any_staged(container) or any(is_a(item, _COMPARED) for item in container))
 
 
 def _holds_grown(value: Any, container: Any) -> bool:
@@ -140,14 +141,14 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
     flag: Any = False
     items = list(container)
     number: Any = value
-    if isinstance(container, range) and isinstance(value, Staged) and value.kind == "str":
+    if is_a(container, range) and is_a(value, Staged) and value.kind == "str":
         return False
-    if isinstance(container, range) and isinstance(value, Staged) and container.step == 1 and value.kind != "float":
+    if is_a(container, range) and is_a(value, Staged) and container.step == 1 and value.kind != "float":
         return session.scalar("and_", number >= container.start, number < container.stop)
     for item in items:
         if item is value:
             same: Any = True
-        elif isinstance(item, Choice):
+        elif is_a(item, Choice):
             same = distribute(session, item, lambda option: truth_of(session, option == value))
         elif _can_be_one(session, item, value):
             same = equality.equal_tensors(session, item, value)
@@ -155,7 +156,7 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
             same = truth_of(session, item == value)
         if same is True:
             return True if flag is False else session.scalar("or_", flag, True)
-        if isinstance(same, Staged):
+        if is_a(same, Staged):
             flag = same if flag is False else session.scalar("or_", flag, same)
     return flag
 
@@ -165,7 +166,7 @@ def _can_be_one(session: Session, item: Any, value: Any) -> bool:
 
     Of those with several elements it is always asked: what their elements are has no truth.
     """
-    if not isinstance(item, torch.Tensor) or not isinstance(value, torch.Tensor):
+    if not is_a(item, torch.Tensor) or not is_a(value, torch.Tensor):
         return False
     if item.dim() and value.dim() and not _is_single(session, item):
         return True
@@ -178,40 +179,40 @@ def _is_single(session: Session, tensor: torch.Tensor) -> bool:
 
 
 def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and not _is_single(session, value):  # Python asks what each comparison gives
+    if is_a(value, torch.Tensor) and not _is_single(session, value):  # Python asks what each comparison gives
         return tracer_cond.cond(session, container.length(session) > 0,
                                 lambda: truth_of(session, theirs(operator.eq, value, container.start)), lambda: False,
                                 NO_NAMES)
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         value = reads.number(session, value)
-    if not isinstance(value, (int, float, Staged)):
+    if not is_a(value, (int, float, Staged)):
         return False
     index = value - container.start
     length = container.length(session)
     if type(container.step) is int and container.step == 1:
-        if isinstance(value, float) and not value.is_integer():
+        if is_a(value, float) and not value.is_integer():
             return False
         flags = [index >= 0, index < length]
     else:
         flags = [index % container.step == 0, index // container.step >= 0, index // container.step < length]
-    if isinstance(value, Staged) and value.kind == "float":
+    if is_a(value, Staged) and value.kind == "float":
         flags.append(session.scalar("mod", value, 1) == 0)
     result: Any = True
     for flag in flags:
         if flag is False:
             return False
-        if isinstance(flag, Staged):
+        if is_a(flag, Staged):
             result = flag if result is True else session.scalar("and_", result, flag)
     return result
 
 
 def identical(session: Session, a: Any, b: Any) -> Any:
     """``a is b``, a plain or staged bool."""
-    if isinstance(a, Choice):
+    if is_a(a, Choice):
         if a is b:
             return True
         return distribute(session, a, lambda option: identical(session, option, b), itself=True)
-    if isinstance(b, Choice):
+    if is_a(b, Choice):
         return identical(session, b, a)
     require_told_apart(a, b)
     same_row = heaps.identical(session, a, b)
@@ -221,11 +222,11 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         require_original(session, a, b)
         session.guards.pin(a)
         session.guards.pin(b)
-    if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
+    if is_a(a, Undefined) or is_a(b, Undefined) or a is b:
         return a is b
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+    if is_a(a, torch.Tensor) and is_a(b, torch.Tensor):
         return identical_tensors(session, a, b)
-    if isinstance(a, History) and isinstance(b, History):
+    if is_a(a, History) and is_a(b, History):
         a.refuse("the identity")
     if a is b:
         return True
@@ -233,14 +234,14 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         for one in (a, b):
             require_own(session, one, "compared by identity")
             cached_results.require_not_made_anew(session, one, "is compared by 'is'")
-        if not isinstance(a, Staged):
+        if not is_a(a, Staged):
             return same_object.identical(session, a, b)
-    if isinstance(b, Staged) and not isinstance(a, Staged):
+    if is_a(b, Staged) and not is_a(a, Staged):
         a, b = b, a
-    if isinstance(a, Staged):
-        if a.kind == "bool" and (isinstance(b, bool) or (isinstance(b, Staged) and b.kind == "bool")):
+    if is_a(a, Staged):
+        if a.kind == "bool" and (is_a(b, bool) or (is_a(b, Staged) and b.kind == "bool")):
             return session.scalar("eq", a, b)
-        if isinstance(b, (int, float, complex, str, Staged)) and not isinstance(b, bool):
+        if is_a(b, (int, float, complex, str, Staged)) and not is_a(b, bool):
             raise session.error(
                 f"'is' compares a Python {a.kind} that is only known while the Program runs", code="D2S264",
                 hint="Use == to compare values.")
@@ -254,7 +255,7 @@ def own_key(session: Session, container: Any, key: Any) -> Any:
     Raises:
         TraceError: D2S264, D2S265.
     """
-    if not isinstance(container, (dict, set, frozenset)):
+    if not is_a(container, (dict, set, frozenset)):
         return key
     asked_methods.require_hashed(
         session, f"a look at a {type(container).__name__}", (key, *asked_methods.keys_in(container)))
@@ -270,13 +271,13 @@ def require_own_keys(session: Session, container: Any, key: Any) -> None:
     Raises:
         TraceError: D2S264, D2S265.
     """
-    if isinstance(container, (dict, set, frozenset)):
+    if is_a(container, (dict, set, frozenset)):
         identities.require_known(session, [key], container)
-    if not isinstance(key, torch.Tensor) or not isinstance(container, (dict, set, frozenset)):
+    if not is_a(key, torch.Tensor) or not is_a(container, (dict, set, frozenset)):
         return
     require_identity(session, key)
     if torch_internals.is_fake(key) and any(
-        isinstance(one, torch.Tensor) and not torch_internals.is_fake(one) for one in container
+        is_a(one, torch.Tensor) and not torch_internals.is_fake(one) for one in container
     ):
         raise session.error(
             f"a tensor is looked up in a {type(container).__name__} from outside the function, whose keys are tensors",

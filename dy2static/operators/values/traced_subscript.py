@@ -48,6 +48,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
 from dy2static.operators.values import number_keys, sequence_operators, tensor_index, texts, traced_compare
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedDict
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.objects import kind_of_items
@@ -70,7 +71,7 @@ _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 def _asked(obj: Any, method: str, own: bool) -> Any:
     """The method of a user's class that says what the operation does, if there is one and it is not what asks."""
-    return None if own or isinstance(obj, _OF_THE_TRACE) else users_method(obj, method)
+    return None if own or is_a(obj, _OF_THE_TRACE) else users_method(obj, method)
 
 
 def _opened(obj: Any, method: str, own: bool) -> Any:
@@ -86,16 +87,16 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     if row is not None and _is_key(row, key):
         return row.heap.get(session, row.number, key)
     given = obj
-    if isinstance(obj, Keyed):
+    if is_a(obj, Keyed):
         key = keyed_keys.of_run(session, key)
     obj, key = _opened(obj, "__getitem__", own), containers.opened(key)
-    adds = isinstance(given, defaultdict) and keyed_keys.are_chosen(key)
+    adds = is_a(given, defaultdict) and keyed_keys.are_chosen(key)
     with keyed_keys.instead_of_many(session, given, key) if adds else contextlib.nullcontext():
-        if isinstance(obj, Choice):
+        if is_a(obj, Choice):
             _require_anywhere(session, obj, key)
             with growing.checked(session, given, key):
                 return distribute(session, obj, lambda option: read(session, option, key, own=own), itself=True)
-        if isinstance(key, Choice):
+        if is_a(key, Choice):
             keyed_keys.become(session, given, key)
             with growing.checked(session, given, key):
                 return _by_choice(session, obj, key, own)
@@ -105,17 +106,17 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         obj = WatchedEnvironment(session)
     method = _asked(obj, "__getitem__", own)
     if method is not None:
-        with growing.checked(session, obj, key) if isinstance(obj, KeyedDict) else contextlib.nullcontext():
+        with growing.checked(session, obj, key) if is_a(obj, KeyedDict) else contextlib.nullcontext():
             return call(method, obj, key)
     key = _bounds(session, key)
-    if isinstance(obj, numpy.ndarray) and isinstance(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
+    if is_a(obj, numpy.ndarray) and is_a(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
         key = reads.index(session, key)
     if type(obj) is NumpyArray and numpy_writes.is_view(session, obj, key):
         return NumpyArray(read(session, obj.tensor, key))
-    if isinstance(obj, NumpyArray) or isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+    if is_a(obj, NumpyArray) or is_a(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         return numpy_arrays.item(session, obj, key)
     key = numpy_arrays.as_key(session, obj, key)
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         key = _with_numbers(session, key)
         key = tensor_index.settled(session, obj, key)
         boundary.require_none(session, "the index of a tensor", [key])
@@ -124,45 +125,45 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
                 return tensor_index.read(session, obj, key)
         with tensor_index.in_words_of_subscripts(session, obj, key):
             return obj[tensor_index.plain(session, key)]
-    if isinstance(obj, StagedSequence):
+    if is_a(obj, StagedSequence):
         return _of_staged(session, obj, key)
-    if isinstance(obj, Staged) and obj.kind != "str":
+    if is_a(obj, Staged) and obj.kind != "str":
         theirs(operator.getitem, obj.python_type(), key)  # raises: they have no items
-    if isinstance(obj, Staged):
+    if is_a(obj, Staged):
         growing.require_key("", key)
         return texts.item(session, obj, user_methods.as_number(session, key, "__index__"))
     if growing.is_growing(obj):
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
-    if isinstance(key, Staged):
+    if is_a(key, Staged):
         with growing.checked(session, obj, key):
             return _by_staged_key(session, obj, key)
-    if isinstance(key, slice) and type(obj) in (list, tuple) and any_staged([key]):
+    if is_a(key, slice) and type(obj) in (list, tuple) and any_staged([key]):
         held = _holds_containers(obj)
         found = sequence_operators.part(session, obj, key) if held else _part(session, obj, key)
         if found is not sequence_operators.NOT_DONE:
             return found if type(obj) is list else traced(session, tuple, (found,), {})
-    if any_staged([key]) and isinstance(obj, deque):
+    if any_staged([key]) and is_a(obj, deque):
         growing.require_key(deque(), key)  # it has no slices
-    if isinstance(obj, str) and isinstance(key, slice) and any_staged([key]):
+    if is_a(obj, str) and is_a(key, slice) and any_staged([key]):
         return texts.item(session, obj, key)
-    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *MODULES)):
+    if any_staged([key]) and is_a(obj, (*CONTAINERS, tuple, str, *MODULES)):
         keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "a slice or key of", obj)
     if type(obj) is dict and namespace_owner(session, obj) is not None:
         note_space_read(session, obj, key)
         return obj[key]
-    note_asked(session, (key, obj) if isinstance(obj, dict) and not is_plain(key) else ())
+    note_asked(session, (key, obj) if is_a(obj, dict) and not is_plain(key) else ())
     key = traced_compare.own_key(session, obj, key)
-    missing = python_method(obj, "__missing__") if isinstance(obj, dict) else None  # a guard also where there is none
-    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and not dict.__contains__(obj, key):
+    missing = python_method(obj, "__missing__") if is_a(obj, dict) else None  # a guard also where there is none
+    if is_a(obj, dict) and hasattr(type(obj), "__missing__") and not dict.__contains__(obj, key):
         if missing is not None:
             return call(missing, obj, key)
         note_content_write(session, obj)
-        if isinstance(obj, defaultdict):
+        if is_a(obj, defaultdict):
             boundary.require_none(session, "a default_factory", [obj.default_factory], code=Code())
     value = own_method(type(obj), "__getitem__")(obj, key) if own else obj[key]
-    if isinstance(obj, CONTAINERS):
+    if is_a(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
 
@@ -173,7 +174,7 @@ def _is_key(row: Held, key: Any) -> bool:
 
 def _holds_containers(value: Any) -> bool:
     """Whether one of the items can be changed, or an item of a tuple among them."""
-    return any(isinstance(item, CONTAINERS) or isinstance(item, tuple) and _holds_containers(item) for item in value)
+    return any(is_a(item, CONTAINERS) or is_a(item, tuple) and _holds_containers(item) for item in value)
 
 
 def _part(session: Session, obj: Any, where: slice) -> list[Any]:
@@ -196,24 +197,24 @@ def _require_anywhere(session: Session, obj: Choice, key: Any) -> None:
 def _by_choice(session: Session, obj: Any, key: Choice, own: bool) -> Any:
     """An item at one of several keys. Lists and dicts among the items stay themselves, so that they can be changed."""
     asks = _asked(obj, "__getitem__", own) is not None or users_method(obj, "__missing__") is not None
-    if isinstance(obj, (dict, list, tuple)) and not asks and not growing.is_growing(obj):
-        if isinstance(obj, defaultdict) and not all(dict.__contains__(obj, option) for option in key.options):
+    if is_a(obj, (dict, list, tuple)) and not asks and not growing.is_growing(obj):
+        if is_a(obj, defaultdict) and not all(dict.__contains__(obj, option) for option in key.options):
             return distribute(session, key, lambda option: read(session, obj, option, own=own), itself=True)
         try:
             get = own_method(type(obj), "__getitem__")
             items = tuple(get(obj, option) for option in key.options)
         except (LookupError, TypeError):
             items = ()
-        if any(isinstance(value, CONTAINERS) for value in items):
+        if any(is_a(value, CONTAINERS) for value in items):
             return Choice(key.selector, items)
     return distribute(session, key, lambda option: read(session, obj, option, own=own))
 
 
 def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
-    if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *MODULES)):
+    if is_a(key, torch.Tensor) and is_a(obj, (list, tuple, str, range, deque, *MODULES)):
         return reads.index(session, key)
-    if isinstance(obj, (list, tuple, str, range, deque)):
+    if is_a(obj, (list, tuple, str, range, deque)):
         return user_methods.as_number(session, key, "__index__")
     return key
 
@@ -228,28 +229,28 @@ def _with_numbers(session: Session, key: Any) -> Any:
 
 def _bounds(session: Session, key: Any) -> Any:
     """The key with the tensors that bound its slices as ints: ``x[:n]`` means ``x[: n.__index__()]``."""
-    if isinstance(key, tuple):
-        return tuple(_bounds(session, part) for part in key) if any(isinstance(part, slice) for part in key) else key
-    if not isinstance(key, slice):
+    if is_a(key, tuple):
+        return tuple(_bounds(session, part) for part in key) if any(is_a(part, slice) for part in key) else key
+    if not is_a(key, slice):
         return key
     parts = key.start, key.stop, key.step
-    if any(isinstance(part, Staged) and part.kind not in ("int", "bool") for part in parts):
+    if any(is_a(part, Staged) and part.kind not in ("int", "bool") for part in parts):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    numbers = [reads.index(session, part) if isinstance(part, torch.Tensor) else
+    numbers = [reads.index(session, part) if is_a(part, torch.Tensor) else
                user_methods.as_number(session, part, "__index__") for part in parts]  # fmt: skip
     return key if all(map(operator.is_, numbers, parts)) else slice(*numbers)
 
 
 def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
-    if isinstance(obj, (list, tuple, str, range, deque, *MODULES)):
+    if is_a(obj, (list, tuple, str, range, deque, *MODULES)):
         if key.kind not in ("int", "bool"):
             own_method(type(obj), "__getitem__")(obj, key.python_type())  # which Python refuses, in these words
         items = list(stored_items(obj))
-        if isinstance(obj, CONTAINERS):
+        if is_a(obj, CONTAINERS):
             for position, value in enumerate(items):
                 note_item_read(session, obj, position, value)
-        return _choose(session, items, key, type(obj).__name__, isinstance(obj, MODULES))
-    if isinstance(obj, dict):
+        return _choose(session, items, key, type(obj).__name__, is_a(obj, MODULES))
+    if is_a(obj, dict):
         return number_keys.item(session, obj, key, functools.partial(read, own=True))
     return obj[key]
 
@@ -263,7 +264,7 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str, modules:
         return lambda: value
 
     index = key if key.kind == "int" else session.scalar("int", key)
-    if any(isinstance(value, CONTAINERS) for value in items):  # they stay themselves, so that they can be changed
+    if any(is_a(value, CONTAINERS) for value in items):  # they stay themselves, so that they can be changed
         place: Any = index
         position = session.scalar("select", place < 0, place + len(items), place)
         inside = session.scalar("and_", position >= 0, position < len(items))
@@ -282,21 +283,21 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str, modules:
 
 def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
     """An item of ``range(n)``: counted from the end if negative, IndexError if there is none."""
-    if isinstance(obj, StagedIterator):
+    if is_a(obj, StagedIterator):
         raise TypeError(f"'{obj.python_name}' object is not subscriptable")
-    if isinstance(key, slice):
+    if is_a(key, slice):
         raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
                             hint="Compute its bounds and make a new range.", code="D2S265")
     growing.require_key(range(0), key)
     length = obj.length(session)
-    if isinstance(key, Staged):
+    if is_a(key, Staged):
         key = cast(Any, key)
         index = session.scalar("select", key < 0, key + length, key)
         inside = session.scalar("and_", index >= 0, index < length)
     else:
         index = key if key >= 0 else length + key
         inside = index < length if key >= 0 else index >= 0
-    if isinstance(inside, Staged):
+    if is_a(inside, Staged):
         session.emit("assert", [session.operand(inside)], attrs={
             "exception": "IndexError", "message": "range object index out of range"})
     elif not inside:
@@ -306,9 +307,9 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any, *, own: bool = False) -> None:
     """``obj[key] = value``; ``own``: in the container itself, whatever a user's ``__setitem__`` says."""
-    if isinstance(obj, Keyed):
+    if is_a(obj, Keyed):
         key = keyed_keys.of_run(session, key)
-    if isinstance(obj, dict) and keyed_keys.are_chosen(key):
+    if is_a(obj, dict) and keyed_keys.are_chosen(key):
         keyed_keys.become(session, obj, key)
         with keyed_keys.instead_of_many(session, obj, key):
             _write(session, obj, key, value, own=own)
@@ -322,15 +323,15 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
         row.heap.set(session, row.number, key, value)
         return
     obj = _opened(obj, "__setitem__", own)
-    if isinstance(obj, Choice):
+    if is_a(obj, Choice):
         distribute(session, obj, lambda option: write(
-            session, option, key, for_option(session, value) if isinstance(key, slice) else value, own=own),
+            session, option, key, for_option(session, value) if is_a(key, slice) else value, own=own),
             itself=True)
         return
     if held_choice(key) is not None:
         spread(session, key, lambda given: write(session, obj, given, value, own=own))
         return
-    if isinstance(obj, Staged):
+    if is_a(obj, Staged):
         theirs(operator.setitem, obj.python_type(), key, value)  # raises: they take no items
     if obj is os.environ:
         obj = WatchedEnvironment(session)
@@ -340,30 +341,30 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
-    if isinstance(obj, numpy.ndarray) and (
-            numpy_arrays.is_open_key(key) or isinstance(value, (Staged, NumpyArray, Choice))):
+    if is_a(obj, numpy.ndarray) and (
+            numpy_arrays.is_open_key(key) or is_a(value, (Staged, NumpyArray, Choice))):
         host_memory.require_of_program(session, obj)
-    if isinstance(obj, numpy.ndarray) and isinstance(value, (Staged, NumpyArray, Choice)):
+    if is_a(obj, numpy.ndarray) and is_a(value, (Staged, NumpyArray, Choice)):
         raise session.error("what only a run knows is written to a NumPy array that the function did not make",
                             code="D2S213", hint="Write a tensor, or give the array back and write it outside.")
-    if isinstance(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+    if is_a(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
         raise session.error("an item of a NumPy array is written at a place that is only known while the Program runs",
                             code="D2S213", hint="Use np.where, or write a tensor.")
-    if isinstance(obj, NumpyArray) and isinstance(value, Choice):
+    if is_a(obj, NumpyArray) and is_a(value, Choice):
         distribute(session, value, lambda option: write(session, obj, key, option))
         return
-    if isinstance(obj, NumpyArray):
+    if is_a(obj, NumpyArray):
         write(session, *numpy_writes.of_tensors(session, obj, key, value))
         return
-    if isinstance(obj, torch.Tensor):
+    if is_a(obj, torch.Tensor):
         key = _with_numbers(session, key)
         key, value = numpy_arrays.as_key(session, obj, key), numpy_arrays.as_number_only(session, value)
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))
             return
         key = tensor_index.settled(session, obj, key)
         boundary.require_none(session, "the index of a tensor", [key])
-        if value is None or isinstance(value, (str, bytes, dict, set)):
+        if value is None or is_a(value, (str, bytes, dict, set)):
             theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place
         if tensor_index.is_staged(session, obj, key):
             with growing.checked(session, obj, key):
@@ -378,19 +379,19 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
     if growing.is_growing(obj):
         growing.write(session, obj, key, value)
         return
-    if isinstance(key, slice) and isinstance(obj, list) and (type(value) is not type(obj) or key.step not in (None, 1)):
+    if is_a(key, slice) and is_a(obj, list) and (type(value) is not type(obj) or key.step not in (None, 1)):
         value = containers.opened(value)
-        if isinstance(value, Choice):  # else what stands for its items would be put into the list, and stand alone
+        if is_a(value, Choice):  # else what stands for its items would be put into the list, and stand alone
             distribute(session, value, lambda option: write(session, obj, key, option, own=own))
             return
-    if isinstance(key, Staged) and isinstance(obj, (list, deque)):
+    if is_a(key, Staged) and is_a(obj, (list, deque)):
         with growing.checked(session, obj, key):
             _store_at(session, obj, key, value)
         return
-    if isinstance(key, slice) and any_staged([key]) and sequence_operators.set_part(session, obj, key, value):
+    if is_a(key, slice) and any_staged([key]) and sequence_operators.set_part(session, obj, key, value):
         return
-    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
-        if isinstance(obj, (tuple, deque)):
+    if any_staged([key]) and is_a(obj, (*CONTAINERS, tuple)):
+        if is_a(obj, (tuple, deque)):
             growing.require_key(type(obj)(), key, operator.setitem, ())  # a tuple has no place to write
         keyed_keys.become(session, obj, key)
         raise number_keys.refusal(session, "a slice or key of", obj)
@@ -398,13 +399,13 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
     key = traced_compare.own_key(session, obj, key)
     if obj is sys.modules:
         done(session, "sys.modules is changed")
-    if not isinstance(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
+    if not is_a(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
         note_space_write(session, obj, key)
         with observed(session, obj):
             obj[key] = value
         return
     note_content_write(session, obj)
-    if isinstance(key, slice):
+    if is_a(key, slice):
         asked_methods.require_items(session, "a store to a slice", [value], is_converted=False)
         note_answers(session, value)
     if own:
@@ -414,12 +415,12 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
 
 
 def _require_module(session: Session, obj: Any) -> None:
-    if isinstance(obj, torch.nn.Module):
+    if is_a(obj, torch.nn.Module):
         made_inside.require_made_inside(session, obj)
 
 
 def _stored(session: Session, value: Any) -> Any:
-    return to_torch(session, value) if isinstance(value, (Staged, StagedSize)) or any_staged([value]) else value
+    return to_torch(session, value) if is_a(value, (Staged, StagedSize)) or any_staged([value]) else value
 
 
 def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
@@ -442,10 +443,10 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
     """``del obj[key]``; ``own``: of the container itself, whatever a user's ``__delitem__`` says."""
-    if isinstance(obj, Keyed):
+    if is_a(obj, Keyed):
         key = keyed_keys.of_run(session, key)
     whole, obj = obj, _opened(obj, "__delitem__", own)
-    if isinstance(obj, Choice):
+    if is_a(obj, Choice):
         with growing.checked(session, whole, key):
             distribute(session, obj, lambda option: delete(session, option, key, own=own), itself=True)
         return
@@ -453,12 +454,12 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
         with growing.checked(session, whole, key):
             spread(session, key, lambda given: delete(session, obj, given, own=own))
         return
-    if isinstance(obj, Staged):
+    if is_a(obj, Staged):
         theirs(operator.delitem, obj.python_type(), key)  # raises: they have no items
     method = _asked(obj, "__delitem__", own)
     if method is not None:
         _require_module(session, obj)
-        with growing.checked(session, obj, key) if isinstance(obj, KeyedDict) else contextlib.nullcontext():
+        with growing.checked(session, obj, key) if is_a(obj, KeyedDict) else contextlib.nullcontext():
             call(method, obj, key)
         return
     if growing.is_growing(obj):
@@ -466,7 +467,7 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
         return
     key = _as_int(session, obj, _bounds(session, key))
     if any_staged([key]):
-        if isinstance(obj, (list, tuple, deque)):
+        if is_a(obj, (list, tuple, deque)):
             growing.require_key(type(obj)(), key, operator.delitem)  # a tuple has nothing to delete
         if sequence_operators.delete(session, obj, key):
             return
@@ -474,7 +475,7 @@ def delete(session: Session, obj: Any, key: Any, *, own: bool = False) -> None:
         raise number_keys.refusal(session, "an item deleted from", obj)
     _require_module(session, obj)
     key = traced_compare.own_key(session, obj, key)
-    if not isinstance(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
+    if not is_a(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
         with observed(session, obj):
             del obj[key]
         return

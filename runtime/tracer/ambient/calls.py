@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.one_call import Use
 from runtime.tracer.ambient.session_parts import ITEMS, KEPT, VALUE, SessionPart, state
 from runtime.tracer.ambient.unasked import has_unasked
@@ -136,9 +137,9 @@ def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
-    elif isinstance(value, (list, tuple)):
+    elif is_a(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)
 
@@ -151,7 +152,7 @@ def flatten_results(result: Any) -> list[Any]:
     """
     if result is None:
         return []
-    if isinstance(result, (list, tuple)):
+    if is_a(result, (list, tuple)):
         return [leaf for item in result for leaf in ([None] if item is None else flatten_results(item))]
     return [result]
 
@@ -163,7 +164,7 @@ def unflatten_results(template: Any, flat: list[Any]) -> Any:
 
 def _in_shape(value: Any, remaining: Iterator[Any]) -> Any:
     # No inner function: one that calls itself is a cycle, which keeps the results alive until the collector runs.
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         items = [_in_shape(item, remaining) for item in value]
         if has_unasked(value, "_fields"):
             return type(value)(*items)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operand, ScalarType, TensorType, Variable
+from runtime.kinds import is_a
 from runtime.ops.scalar import FUNCTIONS
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.session_parts import ITEMS, VALUE, SessionPart, state
@@ -74,14 +75,14 @@ def _is_in_range(session: Session, name: str, args: Sequence[Operand]) -> bool:
     """Whether an index is known while tracing, and so is the size it must be smaller than."""
     if name == "aten.select.int":
         return type(args[2]) is int  # torch has compared it with the size
-    source = args[0].type if args and isinstance(args[0], Variable) else None
-    if name != "aten.index.Tensor" or not isinstance(source, TensorType) or source.shape is None:
+    source = args[0].type if args and is_a(args[0], Variable) else None
+    if name != "aten.index.Tensor" or not is_a(source, TensorType) or source.shape is None:
         return False
     indices = args[1]
-    if not isinstance(indices, (list, tuple)) or len(indices) > len(source.shape):
+    if not is_a(indices, (list, tuple)) or len(indices) > len(source.shape):
         return False
     for index, size in zip(indices, source.shape):
-        known = session.values.literals.get(index) if isinstance(index, Variable) else None
+        known = session.values.literals.get(index) if is_a(index, Variable) else None
         if index is not None and (
             known is None or type(size) is not int or known.dtype == torch.bool
             or bool(((known < -size) | (known >= size)).any())
@@ -105,9 +106,9 @@ def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseExcept
         return frozenset({ValueError})
     operands: list[Any] = []
     for arg in args:
-        if not isinstance(arg, Variable):
+        if not is_a(arg, Variable):
             operands.append((type(arg), arg))
-        elif isinstance(arg.type, ScalarType) and arg.type.kind in _SAMPLES:
+        elif is_a(arg.type, ScalarType) and arg.type.kind in _SAMPLES:
             operands.append(arg.type.kind)
         else:
             return frozenset()
@@ -120,7 +121,7 @@ def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseExcept
 def _raised(name: str, operands: tuple[Any, ...]) -> frozenset[type[BaseException]]:
     """Found out by trying: ``int`` of an infinite float raises OverflowError, of NaN a ValueError."""
     found = set()
-    for values in itertools.product(*(_SAMPLES[one] if isinstance(one, str) else (one[1],) for one in operands)):
+    for values in itertools.product(*(_SAMPLES[one] if is_a(one, str) else (one[1],) for one in operands)):
         try:
             FUNCTIONS[name](*values)
         except _OF_VALUES as error:
@@ -154,7 +155,7 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         error = _RAISES.get(name)
         divided = error is ZeroDivisionError and _is_divisor(session, args[1])
         error = None if divided or error is ValueError and _fits(session, name, args[0], ValueError) else error
-    if isinstance(error, type) and issubclass(error, BaseException):
+    if is_a(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
     for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
         if kind is ZeroDivisionError and divided or args and _fits(session, name, args[0], kind):
@@ -164,7 +165,7 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
 
 def _is_divisor(session: Session, number: Operand) -> bool:
     """Whether it is known here that a number is not 0."""
-    if not isinstance(number, Variable):
+    if not is_a(number, Variable):
         return bool(number != 0)
     return any(one is number and session.is_open(scope) for scope, one in session.values.divisors)
 
@@ -190,7 +191,7 @@ def _route(session: Session, error: type[BaseException]) -> frozenset[str] | Non
     """The functions from the innermost handler that catches ``error`` to here; None where it cannot be handed there."""
     for types in reversed(session.exceptions.catching):
         for caught, passes in _handlers(types()):
-            if isinstance(caught, type) and issubclass(error, caught):
+            if is_a(caught, type) and issubclass(error, caught):
                 if passes:
                     break
                 depth = getattr(types, "depth", 0)
@@ -200,7 +201,7 @@ def _route(session: Session, error: type[BaseException]) -> frozenset[str] | Non
 
 def _require_route(session: Session, error: Any) -> None:
     """Trace again with functions that hand on what leaves them, where a handler around them catches ``error``."""
-    if isinstance(error, type) and issubclass(error, BaseException):
+    if is_a(error, type) and issubclass(error, BaseException):
         route = _route(session, error)
         if route is not None and not route <= session.call.known.escaping:
             raise session.restart(Findings(escaping=route))
@@ -214,10 +215,10 @@ def handlers(session: Session) -> str:
     """
     names = []
     for types in reversed(session.exceptions.catching):
-        if isinstance(types, LastItem) or not waits_for_operators(types):
+        if is_a(types, LastItem) or not waits_for_operators(types):
             continue
         for caught, passes in _handlers(types()):
-            name = caught.__name__ if isinstance(caught, type) else ""
+            name = caught.__name__ if is_a(caught, type) else ""
             if name and getattr(builtins, name, None) is caught:
                 names.append("!" * passes + name)
     return " ".join(dict.fromkeys(names))
@@ -229,7 +230,7 @@ def waits_for_operators(types: Any) -> bool:
 
 
 def _is_of_values(caught: Any) -> bool:
-    return isinstance(caught, type) and issubclass(caught, _OF_VALUES)
+    return is_a(caught, type) and issubclass(caught, _OF_VALUES)
 
 
 def require_uncaught_type(session: Session, error: type[BaseException]) -> None:
@@ -264,9 +265,9 @@ class LastItem:
 
 def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
     """The exception types that the clauses of a ``try`` name, in order, and whether theirs only raises again."""
-    if isinstance(caught, Passed):
+    if is_a(caught, Passed):
         yield from _handlers(caught.types, True)
-    elif isinstance(caught, tuple):
+    elif is_a(caught, tuple):
         for one in caught:
             yield from _handlers(one, passes)
     else:
@@ -278,15 +279,15 @@ def _require(
 ) -> None:
     """``last_items``: those handlers count."""
     for types in session.exceptions.catching:
-        if isinstance(types, LastItem) and not last_items or not waits_for_operators(types):
+        if is_a(types, LastItem) and not last_items or not waits_for_operators(types):
             continue
         for caught, passes in _handlers(types()):
             error = error_for(caught)
-            if error is None or not isinstance(caught, type) or not issubclass(error, caught):
+            if error is None or not is_a(caught, type) or not issubclass(error, caught):
                 continue
             if passes:
                 break
-            if isinstance(types, LastItem):
+            if is_a(types, LastItem):
                 raise session.error(
                     f"whether {types.method} raises {error.__name__}, and there is another item, is only known while "
                     "the Program runs",

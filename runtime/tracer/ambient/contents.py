@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.ambient.unasked import has_unasked, module_name
 
@@ -149,7 +150,7 @@ def _bytes(data: bytes) -> Any:
 def _file(value: io.IOBase) -> Any:
     if value.closed:
         return ("closed",)
-    if isinstance(value, (io.StringIO, io.BytesIO)):
+    if is_a(value, (io.StringIO, io.BytesIO)):
         return "memory", value.tell(), value.getvalue()
     try:
         return "file", value.tell()
@@ -171,7 +172,7 @@ def _iterator(value: Any, seen: tuple[int, ...] = ()) -> Any:
     found = parts(value)
     if not found:  # one that cannot be rebuilt holds what it goes over, and perhaps the last item
         found = _leaves(gc.get_referents(value))
-    return "parts", tuple(_part(part, (*seen, id(value))) for part in found if not isinstance(part, (tuple, dict)))
+    return "parts", tuple(_part(part, (*seen, id(value))) for part in found if not is_a(part, (tuple, dict)))
 
 
 def _part(value: Any, seen: tuple[int, ...]) -> Any:
@@ -197,13 +198,13 @@ def parts(value: Any) -> list[Any]:
             reduced = value.__reduce__()
         except (TypeError, AttributeError, RuntimeError):  # the last: what it goes over was changed
             return []
-    return _leaves(list(reduced[1:]) if isinstance(reduced, tuple) else [])
+    return _leaves(list(reduced[1:]) if is_a(reduced, tuple) else [])
 
 
 def _leaves(values: Any) -> list[Any]:
     found: list[Any] = []
     for value in values:
-        if isinstance(value, tuple):
+        if is_a(value, tuple):
             found += _leaves(value)
         else:
             found.append(value)

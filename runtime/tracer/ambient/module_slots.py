@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
 _SLOTS = ("_parameters", "_buffers", "_modules")
@@ -17,7 +18,7 @@ there; what it is does not tell (``object.__setattr__`` keeps a module out of th
 
 def _registered(owner: Any, name: str) -> str | None:
     """Which dict of a module's has a tensor or module by that name."""
-    if isinstance(owner, torch.nn.Module):
+    if is_a(owner, torch.nn.Module):
         space = owner.__dict__  # empty before Module.__init__ ran
         for slot in _SLOTS:
             if name in (space.get(slot) or ()):
@@ -27,7 +28,7 @@ def _registered(owner: Any, name: str) -> str | None:
 
 def hides(owner: Any, name: str) -> bool:
     """Whether a module has an attribute of its own by the name of a tensor or module that it has registered."""
-    return isinstance(owner, torch.nn.Module) and name in owner.__dict__ and _registered(owner, name) is not None
+    return is_a(owner, torch.nn.Module) and name in owner.__dict__ and _registered(owner, name) is not None
 
 
 def found_in(owner: Any, name: str) -> dict[str, Any] | None:
@@ -47,14 +48,14 @@ def take_out(owner: torch.nn.Module, name: str) -> None:
 def take_own(owner: Any, name: str) -> None:
     """Delete an attribute of an object's own; what is put back is one again."""
     del owner.__dict__[name]
-    if isinstance(owner, torch.nn.Module):
+    if is_a(owner, torch.nn.Module):
         _taken_out.get(owner, {}).pop(name, None)
 
 
 def to_fill(owner: Any, name: str) -> dict[str, Any] | None:
     """The dict in which a module keeps what is stored to an attribute of it; None for one of its own."""
     slot = found_in(owner, name)
-    if slot is None and isinstance(owner, torch.nn.Module) and name not in owner.__dict__:
+    if slot is None and is_a(owner, torch.nn.Module) and name not in owner.__dict__:
         kept = _taken_out.get(owner, {}).get(name)
         slot = None if kept is None else owner.__dict__.get(kept)
     return slot

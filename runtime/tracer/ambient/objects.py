@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedView
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -40,7 +41,7 @@ def is_users_tuple(value: Any) -> bool:
     """Whether this is a tuple of a user's class that is no namedtuple, and none of C's with fields (``struct_time``).
     """
     cls = type(value)
-    if cls is tuple or not isinstance(value, tuple) or module_name(cls).partition(".")[0] in _OURS:
+    if cls is tuple or not is_a(value, tuple) or module_name(cls).partition(".")[0] in _OURS:
         return False
     return not hasattr(cls, "_fields") and not hasattr(cls, "n_fields")
 
@@ -84,7 +85,7 @@ def slots_of(cls: type) -> list[str]:
     """The attributes that a class itself has in slots; names that begin with two underscores as Python keeps them."""
     if "__slots__" not in cls.__dict__:
         return []
-    return [name for name, kind in cls.__dict__.items() if isinstance(kind, types.MemberDescriptorType)]
+    return [name for name, kind in cls.__dict__.items() if is_a(kind, types.MemberDescriptorType)]
 
 
 KINDS = (list, dict, OrderedDict,  # which has an order of its own
@@ -120,7 +121,7 @@ def is_exception(value: Any) -> bool:
     cls = type(value)
     return (
         issubclass(cls, BaseException) and module_name(cls).partition(".")[0] not in _OURS
-        and not isinstance(cls.__new__, types.FunctionType)
+        and not is_a(cls.__new__, types.FunctionType)
         and all(base.__basicsize__ <= Exception.__basicsize__ for base in cls.__mro__ if base.__module__ == "builtins")
         and cls.__reduce__ is Exception.__reduce__ and not hasattr(cls, "__del__") and not _has_slots(cls)
     )  # fmt: skip
@@ -129,7 +130,7 @@ def is_exception(value: Any) -> bool:
 def contents(value: Any) -> dict[str, Any]:
     """The attributes of an object; of an exception also what every exception holds."""
     found = attributes(value)
-    if isinstance(value, BaseException):
+    if is_a(value, BaseException):
         found.update({name: getattr(value, name) for name in _OF_EXCEPTIONS})
     return found
 

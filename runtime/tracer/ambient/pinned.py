@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import own_items, own_length
 
 Test = Callable[[Any], bool]
@@ -42,28 +43,28 @@ def _inside(value: Any, pinned: Mapping[int, Any], around: tuple[Any, ...]) -> T
     if len(around) >= _DEPTH or any(one is value for one in around):
         return None  # compared by identity
     inside = (*around, value)
-    if isinstance(value, (list, tuple, deque)) and own_length(value) <= _ITEMS:
+    if is_a(value, (list, tuple, deque)) and own_length(value) <= _ITEMS:
         return _at({place: pins(item, pinned, inside) for place, item in enumerate(own_items(value))})
-    if isinstance(value, (dict, types.MappingProxyType)):
-        kind: Any = dict if isinstance(value, dict) else types.MappingProxyType
+    if is_a(value, (dict, types.MappingProxyType)):
+        kind: Any = dict if is_a(value, dict) else types.MappingProxyType
         if kind.__len__(value) > _ITEMS:
             return None
         items = _at({key: pins(item, pinned, inside) for key, item in kind.items(value)})
         keys = pins(tuple(kind.__iter__(value)), pinned, inside)
         return _and(items, None if keys is None else lambda other: keys(tuple(kind.__iter__(other))))
-    if isinstance(value, (set, frozenset)) and own_length(value) <= _ITEMS:
+    if is_a(value, (set, frozenset)) and own_length(value) <= _ITEMS:
         held = {id(item) for item in own_items(value) if id(item) in pinned}
         return (lambda other: held <= {id(item) for item in own_items(other)}) if held else None
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         base = value.base
         of = (lambda other: other.base is base) if base is not None and id(base) in pinned else None
         if not value.dtype.hasobject or value.size > _ITEMS:
             return of
         objects = pins(value.ravel().tolist(), pinned, inside)
         return _and(of, None if objects is None else lambda other: objects(other.ravel().tolist()))
-    if isinstance(value, memoryview) and id(value.obj) in pinned:
+    if is_a(value, memoryview) and id(value.obj) in pinned:
         return lambda other: other.obj is value.obj
-    if isinstance(value, slice):
+    if is_a(value, slice):
         parts = pins((value.start, value.stop, value.step), pinned, inside)
         return None if parts is None else lambda other: parts((other.start, other.stop, other.step))
     return None

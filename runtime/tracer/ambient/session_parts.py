@@ -15,6 +15,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from runtime.kinds import is_a
+
 VALUE = "value"
 """Put back by assigning it: a number, a flag, a tuple."""
 ITEMS = "items"
@@ -33,7 +35,7 @@ class SessionPart:
 
 def state(how: str, start: Any = None) -> Any:
     """A field of a `SessionPart`. ``start``: a class of which it is a new instance at first, or its first value."""
-    first: dict[str, Any] = {"default_factory": start} if isinstance(start, type) else {"default": start}
+    first: dict[str, Any] = {"default_factory": start} if is_a(start, type) else {"default": start}
     return dataclasses.field(metadata={"how": how}, **first)
 
 

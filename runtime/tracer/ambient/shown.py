@@ -14,6 +14,7 @@ import types
 from collections import OrderedDict, deque
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
 
 _DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
@@ -23,7 +24,7 @@ VIEWS: dict[type, str] = {
 """The classes of views of dicts, and the method that gives one."""
 
 _ITERATORS = (*contents.READING, *(
-    one for one in vars(itertools).values() if isinstance(one, type) and hasattr(one, "__next__")
+    one for one in vars(itertools).values() if is_a(one, type) and hasattr(one, "__next__")
 ), type(iter(OrderedDict())), type(iter(set())), type(iter(deque())), type(reversed(deque())),
     *map(type, itertools.tee([])), itertools._tee_dataobject)  # type: ignore[attr-defined]  # fmt: skip
 _STEPS = 64
@@ -36,7 +37,7 @@ def shows(value: Any) -> bool:
 
 def dict_behind(value: Any) -> Any:
     """The dict that a view or mapping proxy shows; None if it is no dict."""
-    return next((one for one in gc.get_referents(value) if isinstance(one, dict)), None)
+    return next((one for one in gc.get_referents(value) if is_a(one, dict)), None)
 
 
 def like(value: Any, owner: Any) -> Any:
@@ -54,10 +55,10 @@ def read_by(iterator: Any) -> list[Any]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, _ITERATORS) or (depth and type(value) is tuple) or shows(value):
+        if is_a(value, _ITERATORS) or (depth and type(value) is tuple) or shows(value):
             if depth < _STEPS:
                 todo += [(one, depth + 1) for one in gc.get_referents(value)]
-        elif depth and isinstance(value, (list, dict, set, deque)):
+        elif depth and is_a(value, (list, dict, set, deque)):
             found.append(value)
     return found
 

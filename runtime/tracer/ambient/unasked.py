@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from runtime.kinds import is_a
+
 
 def unasked(value: Any, name: str, default: Any = None) -> Any:
     """``getattr(value, name, default)`` of what Python itself keeps: nothing that a user wrote is asked."""
@@ -22,6 +24,24 @@ def unasked(value: Any, name: str, default: Any = None) -> Any:
         return look(value, name)
     except AttributeError:
         return default
+
+
+def asks_users(value: Any) -> bool:
+    """Whether Python code answers for an object's attributes: a ``__getattribute__`` of its class, or a property for
+    its ``__class__``."""
+    cls = type(value)
+    if type(cls.__getattribute__) is types.FunctionType:
+        return True
+    return next(base.__dict__["__class__"] for base in cls.__mro__ if "__class__" in base.__dict__) is not _CLASS
+
+
+_CLASS = object.__dict__["__class__"]
+
+
+def reader(owner: Any) -> Callable[[Any, str], Any]:
+    """What reads attributes of ``owner`` at each call: ``getattr``, or where its class has a ``__getattribute__`` in
+    Python, that of a class in C. Both raise AttributeError."""
+    return _look(type(owner)) if type(type(owner).__getattribute__) is types.FunctionType else getattr
 
 
 def _look(kind: type) -> Callable[[Any, str], Any]:
@@ -45,7 +65,7 @@ def has_unasked(value: Any, name: str) -> bool:
 def module_name(cls: Any) -> str:
     """The name of the module that a class is from; an empty text where a user put something else in its place."""
     found = unasked(cls, "__module__")
-    return found if isinstance(found, str) else ""
+    return found if is_a(found, str) else ""
 
 
 _NOTHING = object()
@@ -55,4 +75,4 @@ _PYTHONS_OWN = frozenset(id(kind) for kind in (
 ))  # fmt: skip
 """By identity: the class of a user's class may answer ``hash`` as it likes."""
 
-__all__ = ["has_unasked", "module_name", "unasked"]
+__all__ = ["asks_users", "has_unasked", "module_name", "reader", "unasked"]

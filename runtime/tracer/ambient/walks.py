@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from runtime.kinds import is_a
+
 Parts = Callable[[Any], Iterable[Any]]
 
 
@@ -29,8 +31,8 @@ def walk(values: Iterable[Any], parts: Parts, deepest: int) -> Iterator[Any]:
             if id(value) not in seen:
                 before = len(following)
                 found = parts(value)
-                if type(found) not in (list, tuple) and isinstance(found, (list, tuple)):
-                    found = list.__iter__(found) if isinstance(found, list) else tuple.__iter__(found)
+                if type(found) not in (list, tuple) and is_a(found, (list, tuple)):
+                    found = list.__iter__(found) if is_a(found, list) else tuple.__iter__(found)
                 for part in found:
                     following.append(part)  # extend asks a user's class for its length
                 if len(following) > before:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from runtime.ir.tree import Leaf, Record
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.python_state.guards import is_plain
 
@@ -21,19 +22,19 @@ def require_users_own(trees: Iterable[Any], kept: Iterable[Any]) -> None:
         AssertionError: A class of the tracer is named, or an instance of one is in a tree: a fault of the tracer.
     """
     for value in kept:
-        cls = value if isinstance(value, type) else type(value)
+        cls = value if is_a(value, type) else type(value)
         if module_name(cls).startswith(_OURS) or issubclass(cls, (Leaf, Record)):
             raise AssertionError(f"a result would hold a {cls.__name__}, which {_STANDS}")
     todo, seen = list(trees), set[int]()
     while todo:
         tree = todo.pop()
-        if isinstance(tree, Leaf) or is_plain(tree):
+        if is_a(tree, Leaf) or is_plain(tree):
             continue
-        if isinstance(tree, (Record, list, tuple, dict)):
+        if is_a(tree, (Record, list, tuple, dict)):
             if id(tree) in seen:
                 continue
             seen.add(id(tree))
-        if isinstance(tree, Record):
+        if is_a(tree, Record):
             todo += (part for _, part in tree.fields)
         elif type(tree) in (list, tuple):
             todo += tree

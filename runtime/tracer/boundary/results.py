@@ -23,6 +23,7 @@ from runtime.ir.template import KeyPath
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.undefined import may_be_undefined
 from runtime.ir.views import View
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, fields_of
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory import aliases, cached_results, detached, host_memory, hung
@@ -79,7 +80,7 @@ class Outputs:
         """Guard what leaves by identity, and what is written, as the very objects."""
         for value in (*self.classes.values(), *self.kept.values(), *written):
             self.session.guards.pin(value)
-            if isinstance(value, memoryview):
+            if is_a(value, memoryview):
                 self.session.guards.pin(value.obj)
 
     def require_one_memory(self) -> None:
@@ -103,21 +104,21 @@ class Outputs:
         """
         if structure.is_plain(value) and id(value) not in self.session.objects.externals:
             return value
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return self._tensor(value)
         if id(value) in self.session.objects.given:
             return self._given(value)
-        if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
+        if is_a(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.leaf(self.session.operand(value))
-        if isinstance(value, structure.Choice):
+        if is_a(value, structure.Choice):
             fields = [("selector", self.leaf(self.session.operand(value.selector)))]
             self._choices += 1
             fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
             self._choices -= 1
             return Record("choice", "", tuple(fields))
-        if value is MISSING or isinstance(value, Undefined) and not self._around:  # an outer function's name, deleted
+        if value is MISSING or is_a(value, Undefined) and not self._around:  # an outer function's name, deleted
             return Record("missing", "", ())
-        if isinstance(value, Transient):
+        if is_a(value, Transient):
             value.leave()
         if id(value) in self.session.objects.generators:
             raise self.session.error(
@@ -168,7 +169,7 @@ class Outputs:
     def _note_owner(self, value: Any, tree: Any) -> None:
         """A container from before the trace is returned as what it is."""
         external = self.session.objects.externals.get(id(value))
-        if external is None or (isinstance(tree, Record) and tree.kind in ("frozenset", "size")):
+        if external is None or (is_a(tree, Record) and tree.kind in ("frozenset", "size")):
             return
         if type(value) is tuple and not value:
             return
@@ -346,12 +347,12 @@ class Outputs:
                 parts += [(f"option{index}", option) for index, option in enumerate(options)]
                 return Record("choice", "", tuple(parts))
             return self.tree(choice)
-        grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
+        grown = structure.growing(value) if is_a(value, (list, tuple, collections.deque)) else None
         if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
             items = self._growing(grown)
             if type(value) is tuple:
                 return Record("growing tuple", "", (("items", items),))
-            return Record("growing deque", "", (("maxlen", value.maxlen), ("items", items))) if isinstance(
+            return Record("growing deque", "", (("maxlen", value.maxlen), ("items", items))) if is_a(
                 value, collections.deque) else items  # fmt: skip
         if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
@@ -362,7 +363,7 @@ class Outputs:
                 keys, items = self.tree(tuple(value)), self.tree(tuple(value.values()))
                 return Record("pairs", self._name(dict, _name_of(dict)), (("keys", keys), ("items", items)))
             return {key: self.tree(item) for key, item in value.items()}
-        if isinstance(value, StagedSize):
+        if is_a(value, StagedSize):
             return _in_class(StagedSize, [self.tree(item) for item in value])
         if type(value) in (set, frozenset):
             return self._items(type(value).__name__, value)
@@ -375,14 +376,14 @@ class Outputs:
             made = self._of_users_class(value)
             if made is not None:
                 return made
-        if isinstance(value, NumpyArray):
+        if is_a(value, NumpyArray):
             return self._array(value)
         fields = structure.field_items(value)
         if fields is not None and _is_only_fields(value, fields[0]) and (
-                isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
+                is_a(value, (tuple, dict)) or self._is_taken_apart(value)):
             keys, items = fields
-            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
-            if isinstance(value, structure.BOUND):
+            kind = "namedtuple" if is_a(value, tuple) else "mapping" if is_a(value, dict) else "dataclass"
+            if is_a(value, structure.BOUND):
                 return self._record("method", self._name(type(value), _name_of(type(value))), keys, items)
             if kind == "dataclass":
                 own = objects.attributes(value)  # a field of which the class has the default stays there
@@ -393,7 +394,7 @@ class Outputs:
 
     def _array(self, value: NumpyArray) -> Record:
         """The tree of an array of NumPy's, or a scalar: the tensor in whose memory it is."""
-        if isinstance(value, NumpyCopy):
+        if is_a(value, NumpyCopy):
             self._refuse_apart()
         return Record(_kind_of_array(type(value)), "", (("tensor", self.tree(value.tensor)),))
 
@@ -412,10 +413,10 @@ class Outputs:
             if not attributes and all(map(structure.is_plain, dict.__iter__(value))):
                 return None
             base = dict
-            if isinstance(value, collections.defaultdict):
+            if is_a(value, collections.defaultdict):
                 return None  # it has a factory as well
         fields = (
-            ("maxlen", value.maxlen if isinstance(value, collections.deque) else None),
+            ("maxlen", value.maxlen if is_a(value, collections.deque) else None),
             ("attributes", {name: self.tree(held) for name, held in attributes.items()}),
             ("content", self.tree(containers.content(value))),
         )
@@ -439,27 +440,27 @@ class Outputs:
         """The tree of an object that the trace made: each call makes its own."""
         self._note_class(type(value))
         host_memory.require_unshown(self.session, value)
-        stands_for_another = isinstance(value, tuple(remaking.stand_ins))
+        stands_for_another = is_a(value, tuple(remaking.stand_ins))
         simple = objects.is_simple(type(value)) and not stands_for_another
         self.session.journal.require_ordered(value, f"a {type(value).__name__} leaves the function")
-        if simple or isinstance(value, torch.nn.Module):
+        if simple or is_a(value, torch.nn.Module):
             attributes = objects.attributes(value)
             cls = type(value)
-            if isinstance(value, Keyed):  # a trace knows more of it
+            if is_a(value, Keyed):  # a trace knows more of it
                 cls, kept = fields_of(cls)
                 attributes = {name: attributes[name] for name in kept}
             name = self._name(cls, _name_of(cls))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             return self._function(value)
-        if isinstance(value, types.CellType):
+        if is_a(value, types.CellType):
             held = [("content", self.tree(content)) for content in _content_of(value)]
             return Record("cell", _name_of(types.CellType), tuple(held))
-        if isinstance(value, torch_internals.KEEPERS):
+        if is_a(value, torch_internals.KEEPERS):
             self._refuse(f"a {type(value).__name__} that is made inside, with its value of the trace")
-        if isinstance(value, contextvars.Token):
+        if is_a(value, contextvars.Token):
             self._refuse("a token of a context variable, which could be used only once")
-        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+        if is_a(value, Iterator) and not is_a(value, io.IOBase):
             self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
         parts = remaking.parts_of(value)
         if parts is None:
@@ -541,7 +542,7 @@ class Outputs:
 
     def _name(self, value: Any, name: str) -> str:
         """Keep a class or object under its name; another of the same name gets a number."""
-        if isinstance(value, type):
+        if is_a(value, type):
             self._note_class(value)
         candidate, number = name, 2
         while self.classes.setdefault(candidate, value) is not value:
@@ -550,7 +551,7 @@ class Outputs:
 
     def _rows(self, heap: Heap | Table) -> Any:
         """The tree of all rows of a heap or table: a list that grew, of what each row holds."""
-        if isinstance(heap, Heap):
+        if is_a(heap, Heap):
             return self.tree(heap.held)
         tree = self._growing(heap.whole())
         if heap.cls is dict:
@@ -587,30 +588,30 @@ class Outputs:
             return columns(item, lambda: Record("column", "", (("index", next(count)),)))
 
         def columns(item: structure.Structure, column: Callable[[], Record]) -> Any:
-            if isinstance(item, structure.Known):
+            if is_a(item, structure.Known):
                 tree = self.tree(item.value)
-                whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
+                whole = is_a(tree, (Leaf, Record, list, tuple, dict))
                 return Record("known", "", (("value", tree),)) if whole else tree
-            if isinstance(item, structure.Tensor) and item.perhaps_retains:
+            if is_a(item, structure.Tensor) and item.perhaps_retains:
                 raise hung.perhaps_retained(self.session, "leaves the function in a list")
-            if isinstance(item, (structure.Number, structure.Tensor)):
+            if is_a(item, (structure.Number, structure.Tensor)):
                 return column()
-            if isinstance(item, structure.Reference):
+            if is_a(item, structure.Reference):
                 return self._row(item.heap, column())
-            if isinstance(item, structure.Sequence):
+            if is_a(item, structure.Sequence):
                 return _in_class(item.kind, [columns(inner, column) for inner in item.items])
-            if isinstance(item, structure.Options) and not item.options:  # there never is an item
+            if is_a(item, structure.Options) and not item.options:  # there never is an item
                 column()
                 return None
-            if isinstance(item, structure.Options):
+            if is_a(item, structure.Options):
                 selector = ("selector", column())
                 options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
                 return Record("choice", "", (selector, *options))
-            if isinstance(item, structure.Fields):
+            if is_a(item, structure.Fields):
                 if item.cls in (dict, structure.DictContent):
                     return {key: columns(inner, column) for key, inner in zip(item.keys, item.items)}
                 return self._rows_of_fields(item, [columns(inner, column) for inner in item.items])
-            assert isinstance(item, structure.Array)
+            assert is_a(item, structure.Array)
             own = tuple(column() for _ in range(structure.width(item)))
             inner = Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
             return Record("growing tuple", "", (("items", inner),)) if item.kind is tuple else inner
@@ -623,10 +624,10 @@ class Outputs:
             if issubclass(item.cls, NumpyCopy):
                 self._refuse_apart()
             return Record(_kind_of_array(item.cls), "", (("tensor", parts[item.keys.index("tensor")]),))
-        beside = {key.name: part for key, part in zip(item.keys, parts) if isinstance(key, structure.Attribute)}
+        beside = {key.name: part for key, part in zip(item.keys, parts) if is_a(key, structure.Attribute)}
         keys = item.keys[: len(parts) - len(beside)]
         fields = [(f"field{index}", part) for index, part in enumerate(parts[: len(keys)])]
-        if item.cls is collections.defaultdict and isinstance(item.items[-1], structure.Known):  # one factory
+        if item.cls is collections.defaultdict and is_a(item.items[-1], structure.Known):  # one factory
             kind, name, beside = "defaultdict", self._factory(item.items[-1].value), {}
         else:
             kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
@@ -676,9 +677,9 @@ def _name_of(cls: type) -> str:
 
 def _is_only_fields(value: Any, keys: tuple[Any, ...]) -> bool:
     """Whether a named tuple or a mapping has no attributes beside its items."""
-    if not isinstance(value, (tuple, dict)) or isinstance(value, structure.DictContent):
+    if not is_a(value, (tuple, dict)) or is_a(value, structure.DictContent):
         return True
-    return not any(isinstance(key, structure.Attribute) for key in keys)
+    return not any(is_a(key, structure.Attribute) for key in keys)
 
 
 def _content_of(cell: types.CellType) -> list[Any]:
@@ -694,7 +695,7 @@ def _kind_of_array(cls: type) -> str:
 
 def _is_lasting(key: Any) -> bool:
     """Whether a key of a dict is the same one in every call."""
-    return structure.is_plain(key) or isinstance(key, enum.Enum)
+    return structure.is_plain(key) or is_a(key, enum.Enum)
 
 
 __all__ = ["Outputs"]

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.ambient.walks import walk
@@ -87,20 +88,20 @@ def _held(hearers: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_users(value: Any) -> bool:
-    home = value.__module__ if isinstance(value, (type, types.FunctionType)) else module_name(type(value))
+    home = value.__module__ if is_a(value, (type, types.FunctionType)) else module_name(type(value))
     return str(home).partition(".")[0] not in _NOT_USERS
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         named = (value.__globals__.get(name) for name in value.__code__.co_names)
         cells = (cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType())
-        return [one for one in (*named, *cells) if not isinstance(one, types.ModuleType)]
-    if isinstance(value, type):
-        return [one for one in vars(value).values() if isinstance(one, types.FunctionType)]
-    if isinstance(value, dict):
+        return [one for one in (*named, *cells) if not is_a(one, types.ModuleType)]
+    if is_a(value, type):
+        return [one for one in vars(value).values() if is_a(one, types.FunctionType)]
+    if is_a(value, dict):
         return list(dict.values(value))
-    if isinstance(value, (list, tuple, set)):
+    if is_a(value, (list, tuple, set)):
         return value
     classes = (cls for cls in type(value).__mro__ if _is_users(cls))
     return [*classes, *objects.attributes(value).values()]

@@ -21,10 +21,12 @@ from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.template import KeyPath
 from runtime.ir.views import View
+from runtime.kinds import is_a
 from runtime.tracer.ambient import catching, contents, one_call, state
 from runtime.tracer.ambient.calls import Ahead, Findings, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.ambient.objects import own_items
+from runtime.tracer.ambient.unasked import reader
 from runtime.tracer.boundary import identifiers, told
 from runtime.tracer.boundary.finished import require_users_own
 from runtime.tracer.boundary.results import Outputs
@@ -138,11 +140,11 @@ def live_tensor(live: LiveParameter) -> torch.Tensor:
     if live.owner is None:
         return live.real
     owner, name = live.owner, live.attribute
-    if isinstance(owner, torch.nn.Module):
+    if is_a(owner, torch.nn.Module):
         for slot in (owner._parameters, owner._buffers):
             if name in slot:
                 return slot[name]  # type: ignore[return-value]
-    return getattr(owner, name)
+    return reader(owner)(owner, name)
 
 
 def trace(
@@ -254,9 +256,9 @@ def _trace_once(
             continue
         original = arguments.containers[number]
         session.objects.originals[id(original)] = session.objects.copies[id(container)] = number
-        if isinstance(container, set) and list(container) != list(original):  # the copy has another order
+        if is_a(container, set) and list(container) != list(original):  # the copy has another order
             raise Restart(Findings(whole=frozenset((number,))))
-        if isinstance(container, (list, dict)):
+        if is_a(container, (list, dict)):
             session.journal.note_content(container)
     for value, path in arguments.by_content():
         session.objects.given[id(value)] = (value, path)
@@ -334,7 +336,7 @@ def _trace_once(
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values
     open_values.require_unread(session, opened)
-    stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
+    stand_ins = [(index, one) for index, one in enumerate(opened) if is_a(one, StandIn)]
     open_lists.require_only_read(session, opened, writes)
     require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
     require_users_own((tree, *(effect.tree for effect in effects)), (*outputs.classes.values(), *outputs.kept.values()))
@@ -390,11 +392,11 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     for place, old in _stores(session):
         if place.kind == "item" and Place("content", place.owner) in session.journal.frames[0]:
             continue  # the number of a fact, in a container that is stored as a whole
-        if isinstance(place.owner, LeafHooks):
+        if is_a(place.owner, LeafHooks):
             continue
         external = session.objects.externals.get(id(place.owner))
-        whose = place.owner.tensor if isinstance(place.owner, (Gradient, Retaining)) else place.owner
-        target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
+        whose = place.owner.tensor if is_a(place.owner, (Gradient, Retaining)) else place.owner
+        target = session.inputs.own_variable(whose) if is_a(whose, torch.Tensor) else None
         if whose is not place.owner and target is None:  # of a tensor made inside
             continue
         where = Place(place.kind, whose, place.name)
@@ -422,7 +424,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
             if type(place.owner) is list:
                 session.call.adding.append((Place("added", place.owner), len(old)))
         outputs.location = session.journal.first_stores.get(place)
-        placed = isinstance(place.owner, Gradient) and new is not None and new is place.owner.placed
+        placed = is_a(place.owner, Gradient) and new is not None and new is place.owner.placed
         effects.append(Effect(where, outputs.tree(new), path, outputs.location, target, placed))
     return effects + _orders(session, effects, outputs)
 
@@ -460,7 +462,7 @@ def _guard_unchanged(session: Session, place: Place, old: Any, external: tuple[A
         with session.journal.as_before(old):
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         return
-    read = (id(place.owner), "cell" if isinstance(place.owner, types.CellType) else place.name)
+    read = (id(place.owner), "cell" if is_a(place.owner, types.CellType) else place.name)
     if session.guards.has(read) or session.inputs.is_found_at(old, place.owner, place.name):
         return
     with session.journal.as_before(old):
@@ -479,7 +481,7 @@ def _stores(session: Session) -> Iterator[tuple[Place, Any]]:
 
 def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
     """Iterators among the arguments; ``seen``: containers that need no second look."""
-    if isinstance(value, (list, tuple, dict)) and id(value) not in seen:
+    if is_a(value, (list, tuple, dict)) and id(value) not in seen:
         seen.add(id(value))
         for item in own_items(value):
             yield from _iterators(item, seen)
@@ -488,9 +490,9 @@ def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _same_content(new: Any, old: Any) -> bool:
-    if isinstance(new, list):
+    if is_a(new, list):
         return len(new) == len(old) and all(structure.same_known(a, b) for a, b in zip(new, old))
-    if isinstance(new, dict):
+    if is_a(new, dict):
         return list(new) == list(old) and all(structure.same_known(new[key], old[key]) for key in new)
     return bool(new == old)
 

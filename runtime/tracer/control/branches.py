@@ -12,6 +12,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Variable
 from runtime.ir.flow import Kind
+from runtime.kinds import is_a
 from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
@@ -103,8 +104,8 @@ class Path:
         for place, value in self.places.items():
             if place.kind != "content":
                 yield value
-            elif isinstance(value, (list, dict)):
-                yield from dict.values(value) if isinstance(value, dict) else value
+            elif is_a(value, (list, dict)):
+                yield from dict.values(value) if is_a(value, dict) else value
 
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
@@ -235,7 +236,7 @@ def is_alone(session: Session, position: int, names: Sequence[Any], paths: Seque
 def _forget_frames(session: Session, made: int) -> None:
     """Exceptions raised and caught on a path: their frames would keep alive what the path, and we, had."""
     for error in itertools.islice(session.objects.created.values(), made, None):
-        if isinstance(error, BaseException):
+        if is_a(error, BaseException):
             error.__traceback__ = None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.control import existence, settled_lists, unused
 from runtime.tracer.control.branches import (
     Names,
@@ -34,7 +35,7 @@ from runtime.tracer.values import containers, structure, tables
 
 def truth(session: Session, value: Any) -> Any:
     """``bool(value)`` as a staged bool: PyTorch's rules for tensors, Python's for numbers and strings."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         fake = session.fake(value)
         if fake.dim() > 0 and all(type(size) is int for size in fake.shape) and fake.numel() != 1:
             raise RuntimeError(
@@ -42,7 +43,7 @@ def truth(session: Session, value: Any) -> Any:
                 "is ambiguous"
             )
         return session.from_tensor("truth", value, kind="bool")
-    if isinstance(value, Staged) and value.kind != "bool":
+    if is_a(value, Staged) and value.kind != "bool":
         return session.scalar("bool", value)
     return value
 
@@ -108,7 +109,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         missing = [existence.is_missing(path, place.owner) for path in paths]
         if all(gone or path.ended for path, gone in zip(paths, missing)):
             missing = [False] * len(paths)
-        one, several = isinstance(join.items[-1][1], structure.Array), isinstance(join.items[-1][1], structure.Options)
+        one, several = is_a(join.items[-1][1], structure.Array), is_a(join.items[-1][1], structure.Options)
         if several and made or (one or several) and any(missing):
             del join.items[-1]
             ends = [{place: NOWHERE} if gone else end for end, gone in zip(ends, missing)]

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Operand, Operator, ScalarType, Variable
+from runtime.kinds import is_a
 from runtime.tracer.numbers import selected
 from runtime.tracer.python_state.notes import others
 from runtime.tracer.values import structure
@@ -126,7 +127,7 @@ def _values(path: Path, yielded: Operand, container: Any) -> frozenset[int] | No
     """What a path may yield where a container exists; None: anything."""
     if type(yielded) is int:
         return frozenset((yielded,))
-    if not isinstance(yielded, Variable):
+    if not is_a(yielded, Variable):
         return None
     facts = _facts(path, container)
     possible = selected.possible(path.scope, yielded)
@@ -142,14 +143,14 @@ def note_iteration(session: Session, carried: Iterable[tuple[structure.Structure
     todo: list[tuple[structure.Structure, Any, Facts]] = [(s, value, {}) for s, value in carried]
     while todo:
         s, value, way = todo.pop()
-        if isinstance(s, structure.Made):
+        if is_a(s, structure.Made):
             ways.setdefault(id(value), (value, []))[1].append(way)
-        elif isinstance(s, structure.Options):
+        elif is_a(s, structure.Options):
             todo += [(option, one, {**way, value.selector.var: frozenset((index,))})
                      for index, (option, one) in enumerate(zip(s.options, value.options))]  # fmt: skip
-        elif isinstance(s, structure.Sequence):
+        elif is_a(s, structure.Sequence):
             todo += [(item, one, way) for item, one in zip(s.items, value)]
-        elif isinstance(s, structure.Fields):
+        elif is_a(s, structure.Fields):
             fields = structure.field_items(value)
             todo += [(item, one, way) for item, one in zip(s.items, () if fields is None else fields[1])]
     for value, found in ways.values():

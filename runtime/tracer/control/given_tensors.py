@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Variable
+from runtime.kinds import is_a
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import same_object, structure
 from runtime.tracer.values.origins import Carried, Given, Itself, Joined, Left, OneOf, Origin, Verdict
@@ -25,18 +26,18 @@ Leaf = tuple[int, Any]
 def leaves(value: Any, carried: structure.Structure, at: int = 0) -> Iterator[Leaf]:
     """The tensors of a value, but for those of which it may have one or another; a place that has one of several
     tensors has something else."""
-    if isinstance(carried, structure.Tensor):
+    if is_a(carried, structure.Tensor):
         yield at, value
-    elif isinstance(carried, (structure.Sequence, structure.Fields)):
+    elif is_a(carried, (structure.Sequence, structure.Fields)):
         for item, inner in zip(_items(value, carried), carried.items):
             yield from leaves(item, inner, at)
             at += structure.width(inner)
 
 
 def _items(value: Any, carried: structure.Sequence | structure.Fields) -> Sequence[Any]:
-    if value is None or isinstance(value, structure.Choice):
+    if value is None or is_a(value, structure.Choice):
         return [None] * len(carried.items)
-    if isinstance(carried, structure.Sequence):
+    if is_a(carried, structure.Sequence):
         return list(value)
     fields = structure.field_items(value)
     assert fields is not None
@@ -58,7 +59,7 @@ class GivenTensors:
         is older than all calls; None where that does not matter."""
         session, news = self._session, False
         for (i, a), (j, b) in itertools.combinations(found, 2):
-            tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+            tensors = is_a(a, torch.Tensor) and is_a(b, torch.Tensor)
             verdict: Verdict = same_object.related(session, a, b) if tensors else "unknown"
             before = self._pairs.setdefault((i, j), verdict)
             if before != verdict and before != "unknown":
@@ -82,7 +83,7 @@ class GivenTensors:
             known = self._itself.get(place)
             if place in self._itself and known is None:
                 continue
-            tried = () if not isinstance(value, torch.Tensor) else older if known is None else (known,)
+            tried = () if not is_a(value, torch.Tensor) else older if known is None else (known,)
             now = next((one for one in tried if same_object.related(session, value, one) == "same"), None)
             news = news or (known is not None and now is None)
             self._itself[place] = now
@@ -92,9 +93,9 @@ class GivenTensors:
         """What is older than the calls, of what a tensor can be."""
         session = self._session
         todo: list[Origin | None] = []
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             one = session.one(value)
-            if isinstance(session.origins.known(one), Given) and not _shares(session, one):
+            if is_a(session.origins.known(one), Given) and not _shares(session, one):
                 return
             todo.append(session.origins.of(one))
         seen: set[Origin] = set()
@@ -103,17 +104,17 @@ class GivenTensors:
             if origin is None or origin in seen:
                 continue
             seen.add(origin)
-            if isinstance(origin, Joined):
+            if is_a(origin, Joined):
                 todo += origin.by_path
-            elif isinstance(origin, OneOf):
+            elif is_a(origin, OneOf):
                 todo += origin.options
-            elif isinstance(origin, Left):
+            elif is_a(origin, Left):
                 todo.append(origin.carried)
-            elif isinstance(origin, Carried):
+            elif is_a(origin, Carried):
                 todo += (origin.first, origin.next)
-            elif isinstance(origin, Given) and origin.pairs is self._pairs:
+            elif is_a(origin, Given) and origin.pairs is self._pairs:
                 todo += origin.older or ()
-            elif isinstance(origin, Given) or (isinstance(origin, Itself) and origin.made <= since):
+            elif is_a(origin, Given) or (is_a(origin, Itself) and origin.made <= since):
                 yield origin
 
     def known(self, variables: Sequence[Variable]) -> dict[Variable, torch.Tensor]:
@@ -145,7 +146,7 @@ def _shares(session: Session, tensor: torch.Tensor) -> bool:
     """Whether what a recursive function is given or gives may be what was there before."""
     info = session.info(tensor)
     origin = session.origins.known(tensor)
-    if isinstance(origin, Given) and origin.older is not None:
+    if is_a(origin, Given) and origin.older is not None:
         return True
     return any(one.other() is not info.storage for one in info.storage.unknown_aliases)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Location, Operand, ScalarType, Variable, leaves
+from runtime.kinds import is_a
 from runtime.tracer.control import selections
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.joined_aliases import JoinAliases
@@ -66,7 +67,7 @@ class Join:
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
                 pictured = self._pictured(path, value, context)
-                if isinstance(value, structure.ListContent):
+                if is_a(value, structure.ListContent):
                     self._picture_records(value)
                 return unification.with_rows(session, pictured, context) if session.containers.has_rows else pictured
 
@@ -83,7 +84,7 @@ class Join:
             values = [value if path.ended or value is NOWHERE else _known(session, path, value)
                       for path, value in zip(self.paths, values)]  # fmt: skip
             alive = [(path, value) for path, value in zip(self.paths, values) if any(path is one for one, _ in alive)]
-            if isinstance(alive[0][1], torch.Tensor) and all(value is alive[0][1] for _, value in alive):
+            if is_a(alive[0][1], torch.Tensor) and all(value is alive[0][1] for _, value in alive):
                 self.items.append((values, structure.Known(alive[0][1]), hint))
                 return
             pictures = [picture(path, value) for path, value in alive]
@@ -95,20 +96,20 @@ class Join:
     def _pictured(self, path: Path, value: Any, context: structure.JoinContext) -> structure.Structure:
         """The structure of what a path leaves, what is made there by what it holds: it holds that on the path alone."""
         pictured = unification.structure_of(self.session, value, context)
-        if not isinstance(value, (structure.ListContent, structure.DictContent)):
+        if not is_a(value, (structure.ListContent, structure.DictContent)):
             return pictured
-        if not isinstance(pictured, (structure.Sequence, structure.Fields)):
+        if not is_a(pictured, (structure.Sequence, structure.Fields)):
             return pictured
         return replace(pictured, items=tuple(
             unification.carried(self.session, item, context)
-            if isinstance(item, structure.Known) and self._is_made_inside(path, item.value) else item
+            if is_a(item, structure.Known) and self._is_made_inside(path, item.value) else item
             for item in pictured.items))  # fmt: skip
 
     def _picture_records(self, values: Iterable[Any]) -> None:
         """Note how a list that grows holds copies of the records among what a path leaves in a list."""
         session, pictures = self.session, self.context.pictures
         for value in values:
-            if isinstance(value, tuple):
+            if is_a(value, tuple):
                 self._picture_records(tuple.__iter__(value))
             elif id(value) in session.objects.created and structure.can_be_copied(session, value):
                 found = unification.item_structure(session, value, self.context)
@@ -167,11 +168,11 @@ class Join:
         todo = [item for _, item, _ in self.items]
         while todo:
             item = todo.pop()
-            if isinstance(item, structure.Known) and structure.is_container(item.value):
+            if is_a(item, structure.Known) and structure.is_container(item.value):
                 yield item.value
-            elif isinstance(item, structure.Options):
+            elif is_a(item, structure.Options):
                 todo += item.options
-            elif isinstance(item, (structure.Sequence, structure.Fields)):
+            elif is_a(item, (structure.Sequence, structure.Fields)):
                 todo += item.items
 
     def _yields(self, index: int, path: Path) -> list[Operand]:
@@ -197,7 +198,7 @@ class Join:
         told = []
         for position, variable in enumerate(outputs):
             yields = tuple(path.scope.block.yields[position] for path in self.paths if not path.ended)
-            is_known = all(type(one) is int or isinstance(one, Variable) and one.type == _INT for one in yields)
+            is_known = all(type(one) is int or is_a(one, Variable) and one.type == _INT for one in yields)
             told.append(first.setdefault(yields, variable) if is_known else variable)
         return told
 
@@ -220,7 +221,7 @@ class Join:
         seen: dict[tuple[int, ...], Any] = {}
         for values, item, _ in self.items:
             identity = tuple(id(value) for value, path in zip(values, self.paths) if not path.ended)
-            one_object = isinstance(item, (structure.Tensor, structure.Sequence, structure.Fields, structure.Array))
+            one_object = is_a(item, (structure.Tensor, structure.Sequence, structure.Fields, structure.Array))
             if one_object and identity in seen:
                 for _ in range(structure.width(item)):
                     next(variables)
@@ -238,7 +239,7 @@ class Join:
         met: list[tuple[Path, list[tuple[torch.Tensor, torch.Tensor]]]] = [(path, []) for path in self.paths]
         for index, (path, tensors) in enumerate(met):
             for (values, item, _), result in zip(self.items, results):
-                if not path.ended and not isinstance(item, structure.Known):
+                if not path.ended and not is_a(item, structure.Known):
                     with path.inside(session):
                         tensors += tensor_pairs(values[index], result, item)
         return met
@@ -246,22 +247,22 @@ class Join:
 
 def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:
     """Whether every tensor and number inside a value exists outside the paths."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         info = session.info(value)
         return info.storage in entry and all(
             session.visible(var) for step in info.steps for var in _step_variables(step)
         )
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return session.visible(value.var)
     if (row := structure.row_of(value)) is not None:
         return row.visible(session)
-    if isinstance(value, structure.Row):
+    if is_a(value, structure.Row):
         return value.visible(session)
-    if isinstance(value, structure.Growing):
+    if is_a(value, structure.Growing):
         return all(map(session.visible, value.arrays))
-    if isinstance(value, structure.Choice):
+    if is_a(value, structure.Choice):
         return session.visible(value.selector.var) and all(outside(session, entry, option) for option in value.options)
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return all(outside(session, entry, item) for item in value)
     fields = structure.field_items(value)
     return fields is None or all(outside(session, entry, item) for item in fields[1])
@@ -269,34 +270,34 @@ def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> boo
 
 def _known(session: Session, path: Path, value: Any) -> Any:
     """A value that a path leaves, with what it is there in place of one of several; so is what a container holds."""
-    if isinstance(value, torch.Tensor) and not any(scope.selections for scope in path.scope.chain()):
+    if is_a(value, torch.Tensor) and not any(scope.selections for scope in path.scope.chain()):
         return value
     with path.inside(session):
         return _narrowed(session, value)
 
 
 def _narrowed(session: Session, value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return selections.known(session, value)
-    if isinstance(value, structure.Choice):
+    if is_a(value, structure.Choice):
         known = None if hasattr(value, "run") else selected.only(session, value.selector.var)
         return value if known is None else _narrowed(session, value.options[known])
-    if not isinstance(value, (structure.DictContent, structure.ListContent)):
+    if not is_a(value, (structure.DictContent, structure.ListContent)):
         return value
-    items: Any = value.values() if isinstance(value, structure.DictContent) else value
+    items: Any = value.values() if is_a(value, structure.DictContent) else value
     now = [_narrowed(session, item) for item in items]
     if all(map(operator.is_, now, items)):
         return value
-    return structure.DictContent(zip(value, now)) if isinstance(value, dict) else structure.ListContent(now)
+    return structure.DictContent(zip(value, now)) if is_a(value, dict) else structure.ListContent(now)
 
 
 def _holds_row(value: Any) -> bool:
     """Whether a list, dict or object that others hold by reference is in a value."""
     if structure.row_of(value) is not None:
         return True
-    if isinstance(value, structure.Choice):
+    if is_a(value, structure.Choice):
         return any(map(_holds_row, value.options))
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return any(map(_holds_row, value))
     fields = structure.field_items(value)
     return fields is not None and any(map(_holds_row, fields[1]))
@@ -309,9 +310,9 @@ def _leads_to(value: Any, made: Collection[int], seen: set[int]) -> bool:
     if id(value) in seen:
         return False
     seen.add(id(value))
-    if isinstance(value, structure.Choice):
+    if is_a(value, structure.Choice):
         return any(_leads_to(option, made, seen) for option in value.options)
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return any(_leads_to(item, made, seen) for item in value)
     fields = structure.field_items(value)
     return fields is not None and any(_leads_to(item, made, seen) for item in fields[1])

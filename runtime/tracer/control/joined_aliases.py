@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.ir import UNDEF, Operator, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory import aliases, deferred
@@ -85,7 +86,7 @@ class JoinAliases(JoinPart):
         """What was not known of memory on a path is not known after it."""
         noted: set[tuple[Storage, Storage]] = set()
         for number, other, unknown in between(left, lambda one: aliases.is_outside(one, self.branches.entry)):
-            one, another = joined[number], joined[other] if isinstance(other, int) else other
+            one, another = joined[number], joined[other] if is_a(other, int) else other
             if not noted & {(one, another), (another, one)}:
                 noted.add((one, another))
                 note_unknown_alias(one, another, unknown.reason, unknown.location)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime.ir import Location, Operator, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Body, LoopPart, Pairs
 from runtime.tracer.python_state.journal import MISSING, Frame, Place, ordered_space, put_in_order
@@ -113,7 +114,7 @@ def _is_of_first(places: Frame, place: Place) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is MISSING or isinstance(value, structure.Choice) and any(one is MISSING for one in value.options)
+    return value is MISSING or is_a(value, structure.Choice) and any(one is MISSING for one in value.options)
 
 
 __all__ = ["JoinOrders", "LoopOrders"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control.parts import Body, LoopPart, Number, Pairs
 from runtime.tracer.memory import aliases, unknown_aliasing
 from runtime.tracer.memory.aliases import Link, Root
@@ -48,7 +49,7 @@ class _Share:
     def between(self, number: Number, base: Storage | Number) -> bool:
         """Whether it is about these two."""
         mine = self.base
-        return self.number == number and (mine is base or (isinstance(mine, tuple) and mine == base))
+        return self.number == number and (mine is base or (is_a(mine, tuple) and mine == base))
 
     def carry(self, first: bool, body: Scope) -> None:
         """Let the loop carry it, if it is asked for; ``first``: whether it holds before the loop."""
@@ -83,7 +84,7 @@ class _Chosen:
                 flag = condition.operand(session)
                 blocks = [Block(yields=[mine]), Block(yields=[result])]
                 (result,) = session.emit("cond", [flag], types=[self.var.type], blocks=blocks)
-            assert isinstance(result, Variable)
+            assert is_a(result, Variable)
         self.var = result
         return result
 
@@ -112,12 +113,12 @@ class LoopAliases(LoopPart):
         """Slots whose structure changed are numbered anew."""
         self.shares = [
             s for s in self.shares
-            if s.number[0] not in slots and not (isinstance(s.base, tuple) and s.base[0] in slots)
+            if s.number[0] not in slots and not (is_a(s.base, tuple) and s.base[0] in slots)
         ]  # fmt: skip
         self.unknown = {
             (a, b): None
             for a, b in self.unknown
-            if a[0] not in slots and not (isinstance(b, tuple) and b[0] in slots)
+            if a[0] not in slots and not (is_a(b, tuple) and b[0] in slots)
         }
         self._listed = {number: found for number, found in self._listed.items() if number[0] not in slots}
 
@@ -245,7 +246,7 @@ class LoopAliases(LoopPart):
         computed = list(dict.fromkeys(var for var in aliases.step_variables(how.steps) if not visible(var)))
         holes: dict[Variable, Variable] = {}
         for place, var in enumerate(computed):
-            if not isinstance(var.type, ScalarType):
+            if not is_a(var.type, ScalarType):
                 self._not_known(number, base)
                 return
             holes[var] = _hole(place, var.type.kind)
@@ -263,7 +264,7 @@ class LoopAliases(LoopPart):
             self.unknown[number, base] = None
 
     def _storage(self, base: Storage | Number, known: dict[Number, Storage]) -> Storage | None:
-        return known.get(base) if isinstance(base, tuple) else base
+        return known.get(base) if is_a(base, tuple) else base
 
     def _refuse_unknown(self, known: dict[Number, Storage], location: Location | None) -> None:
         for number, base in self.unknown:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.numbers import staging
 from runtime.tracer.numbers.scalars import StagedInt
@@ -129,7 +130,7 @@ class LoopObjects:
 
     def _walk(self, value: Any, way: tuple[Any, ...], choices: tuple[Any, ...]) -> Iterator[tuple[Any, Any, Any]]:
         """The objects in a value that the iteration made, each with the way to it and the choices on it."""
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             for index, option in enumerate(value.options):
                 yield from self._walk(option, way, (*choices, (value.selector.var, index)))
         elif self.is_made(value):
@@ -144,7 +145,7 @@ class LoopObjects:
         Raises:
             TraceError: Objects hold each other.
         """
-        waiting = {key: {id(o.value) for o, _, _ in known.found if isinstance(o, _Known)}
+        waiting = {key: {id(o.value) for o, _, _ in known.found if is_a(o, _Known)}
                    for key, known in self._known.items()}  # fmt: skip
         order: list[_Known] = []
         while waiting:
@@ -159,7 +160,7 @@ class LoopObjects:
         return order
 
     def _position(self, owner: Any, way: Position) -> Position:
-        return (owner.cell if isinstance(owner, _Known) else owner, way)
+        return (owner.cell if is_a(owner, _Known) else owner, way)
 
     def _content(self, cell: Cell, members: list[_Known], tops: dict[Hashable, Any]) -> Any:
         """What the cell's object holds at the end of the iteration, whichever of ``members`` it is then."""
@@ -183,13 +184,13 @@ class LoopObjects:
         run there is one of the contents only, so that what is at places in others says nothing."""
         owners = {owner for owner, _ in positions}
         owner = next(iter(owners))
-        if len(owners) > 1 or not isinstance(owner, Cell) or not owner.is_container:
+        if len(owners) > 1 or not is_a(owner, Cell) or not owner.is_container:
             return False
-        if not isinstance(owner.parts(self.contents[owner])[0], Choice):
+        if not is_a(owner.parts(self.contents[owner])[0], Choice):
             return False
-        if all(isinstance(way[0], Attribute) for _, way in positions):
+        if all(is_a(way[0], Attribute) for _, way in positions):
             return False
-        if not all(isinstance(way[0], tuple) for _, way in positions):  # and some are parts of it whichever it is
+        if not all(is_a(way[0], tuple) for _, way in positions):  # and some are parts of it whichever it is
             self._refuse("are each known to several variables on some paths only")
         return len({way[0][0] for _, way in positions}) > 1
 
@@ -205,7 +206,7 @@ class LoopObjects:
 
     def _at(self, position: Any, tops: dict[Hashable, Any]) -> Any:
         owner, way = position
-        if isinstance(owner, Cell):
+        if is_a(owner, Cell):
             held = self.contents[owner]
             value = self._item(owner, held, way[0]) if owner.is_container else held[owner.names.index(way[0])]
             way = way[1:]
@@ -218,14 +219,14 @@ class LoopObjects:
     def _item(self, cell: Cell, held: Any, key: Any) -> Any:
         """What a cell's container holds at a place, which names the content as well if that is one of several."""
         held, attributes = cell.parts(held)
-        if isinstance(key, Attribute):
+        if is_a(key, Attribute):
             return attributes[cell.names.index(key.name)]
         members = self._members[cell]
         if all(containers.several(known.value) is None for known in members):
             return _held(held, key)
         if len(members) > 1:
             self._refuse("hold other kinds of things on some paths")
-        while isinstance(held, Choice):
+        while is_a(held, Choice):
             number, key = key
             held = held.options[number]
         return _held(held, key)
@@ -241,9 +242,9 @@ class LoopObjects:
     def _chosen(self, cell: Cell, value: Any, wanted: Callable[[Any], bool]) -> Any:
         """What the wanted object of a cell that ``value`` is holds, joined of all that it may be."""
         def holds(one: Any) -> bool:
-            return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
+            return any(map(holds, one.options)) if is_a(one, Choice) else wanted(one)
 
-        if not isinstance(value, Choice):
+        if not is_a(value, Choice):
             return self._held_by(value)
         kept = [index for index, option in enumerate(value.options) if holds(option)]
         options = [value.options[index] for index in kept]
@@ -254,7 +255,7 @@ class LoopObjects:
             selector = 0
             for number, index in enumerate(kept[1:], 1):
                 selector = self._session.scalar("select", value.selector == index, number, selector)
-        assert isinstance(selector, StagedInt)
+        assert is_a(selector, StagedInt)
         runs = [lambda option=option: self._chosen(cell, option, wanted) for option in options]
         held = staging.switch(self._session, selector, runs)
         if not cell.is_container:
@@ -276,14 +277,14 @@ class LoopObjects:
 
 def _held(value: Any, key: Hashable) -> Any:
     """What a container holds there; of several, each option's."""
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return Choice(value.selector, tuple(_held(option, key) for option in value.options))
     return dict(_items(value)).get(key)
 
 
 def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
     """What a container holds that a structure takes apart."""
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return enumerate(objects.own_items(value))
     fields = structure.field_items(value)
     return zip(*fields) if fields is not None else ()

@@ -21,6 +21,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Variable
+from runtime.kinds import is_a
 from runtime.tracer.values import structure
 from runtime.tracer.values.structure import (
     DYNAMIC,
@@ -203,18 +204,18 @@ def _is_not_less(starts: dict[Spot, Any], leader: Spot, spot: Spot) -> bool:
 
 
 def _parts(s: Structure) -> tuple[Structure, ...]:
-    return s.options if isinstance(s, Options) else s.items if isinstance(s, (structure.Sequence, Fields)) else ()
+    return s.options if is_a(s, Options) else s.items if is_a(s, (structure.Sequence, Fields)) else ()
 
 
 def _leaves(s: Structure, way: tuple[int, ...], offset: int) -> Iterator[tuple[tuple[int, ...], int, Structure]]:
     """The tensors and numbers in a structure, each with the way to it and the number of its Variable; of what is one
     of several only tensors."""
-    if isinstance(s, (Tensor, Number)):
+    if is_a(s, (Tensor, Number)):
         yield way, offset, s
-    several = isinstance(s, Options)
+    several = is_a(s, Options)
     offset += several  # what says which it is
     for number, part in enumerate(_parts(s)):
-        if not several or isinstance(part, Tensor):
+        if not several or is_a(part, Tensor):
             yield from _leaves(part, (*way, number), offset)
         offset += width(part)
 
@@ -222,16 +223,16 @@ def _leaves(s: Structure, way: tuple[int, ...], offset: int) -> Iterator[tuple[t
 def _spots(number: int, s: Structure) -> Iterator[Spot]:
     """The sizes and ints in a slot that a loop changes."""
     for way, _, leaf in _leaves(s, (), 0):
-        if isinstance(leaf, Tensor):
+        if is_a(leaf, Tensor):
             sure = _is_sure(s, way)
             yield from (Spot(number, way, dim, sure) for dim, size in enumerate(leaf.shape) if size is DYNAMIC)
-        elif isinstance(leaf, Number) and leaf.kind == "int":
+        elif is_a(leaf, Number) and leaf.kind == "int":
             yield Spot(number, way, None, True)
 
 
 def _is_sure(s: Structure, way: tuple[int, ...]) -> bool:
     for number in way:
-        if isinstance(s, Options):
+        if is_a(s, Options):
             return False
         s = _parts(s)[number]
     return True
@@ -257,27 +258,27 @@ def _expression(session: Session, value: Any, s: Structure, spot: Spot, atoms: d
     for number in spot.way:
         if number >= len(_parts(s)):
             return None
-        several, s = isinstance(s, Options), _parts(s)[number]
+        several, s = is_a(s, Options), _parts(s)[number]
         if several:
             tensors = [one for one in _options(value) if _is_like(one, s)]
             if len(tensors) != 1:
                 return None
             value = tensors[0]
             continue
-        fields = field_items(value) if not isinstance(value, (list, tuple)) else ((), value)
+        fields = field_items(value) if not is_a(value, (list, tuple)) else ((), value)
         if fields is None or number >= len(fields[1]):
             return None
         value = fields[1][number]
     if spot.dim is None:
         return session.sizes.in_terms(value, atoms)
-    if not isinstance(value, torch.Tensor) or spot.dim >= value.dim():
+    if not is_a(value, torch.Tensor) or spot.dim >= value.dim():
         return None
     size = torch_internals.size_expr(session.fake(value).shape[spot.dim])
     return sympy.Integer(size) if type(size) is int else size
 
 
 def _options(value: Any) -> Iterator[Any]:
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         for option in value.options:
             yield from _options(option)
     else:
@@ -286,20 +287,20 @@ def _options(value: Any) -> Iterator[Any]:
 
 def _is_like(value: Any, s: Structure) -> bool:
     """Whether a value is the tensor of several that a structure is."""
-    if not isinstance(s, Tensor) or not isinstance(value, torch.Tensor):
+    if not is_a(s, Tensor) or not is_a(value, torch.Tensor):
         return False
     return (value.dim(), value.dtype, value.device) == (len(s.shape), s.dtype, s.device)
 
 
 def _with_size(s: Structure, way: tuple[int, ...], dim: int, size: Any) -> Structure:
-    if isinstance(s, Tensor):
+    if is_a(s, Tensor):
         return replace(s, shape=(*s.shape[:dim], size, *s.shape[dim + 1 :]))
     number, *rest = way
     parts = list(_parts(s))
     parts[number] = _with_size(parts[number], tuple(rest), dim, size)
-    if isinstance(s, Options):
+    if is_a(s, Options):
         return Options(tuple(parts))
-    assert isinstance(s, (structure.Sequence, Fields))
+    assert is_a(s, (structure.Sequence, Fields))
     return replace(s, items=tuple(parts))
 
 

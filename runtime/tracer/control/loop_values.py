@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Operand, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control import existence, loop_objects
 from runtime.tracer.control.branches import Names, Path
 from runtime.tracer.control.loop_objects import Cell, LoopObjects
@@ -81,7 +82,7 @@ class LoopValues:
             args += [session.new_variable(type_, slot.label) for type_ in types]
         self.inner += self.lifted(iter(args))
         for slot, value in zip(self.slots, self.inner):
-            if value is not slot.init and isinstance(value, torch.Tensor) and isinstance(slot.init, torch.Tensor):
+            if value is not slot.init and is_a(value, torch.Tensor) and is_a(slot.init, torch.Tensor):
                 scope.begins[session.read(value)] = session.read(slot.init)
                 scope.firsts[id(value)] = value, slot.init
                 self._begun[session.read(value)] = value
@@ -92,7 +93,7 @@ class LoopValues:
         ends = {id(value): end for value, end in zip(self.inner, self.outs)}
         found = ((var, ends.get(id(value))) for var, value in self._begun.items())
         with path.inside(self.session):
-            return {var: self.session.read(end) for var, end in found if isinstance(end, torch.Tensor)}
+            return {var: self.session.read(end) for var, end in found if is_a(end, torch.Tensor)}
 
     def are_alike(self, path: Path, left: Mapping[Variable, Variable]) -> bool:
         """Whether gradients of the next iteration surely reach the leaves that those of this one were taken to reach by
@@ -104,7 +105,7 @@ class LoopValues:
         with path.inside(session):
             for carried, before in path.scope.taken_alike:
                 leaf = ends.get(id(before), before)
-                if not isinstance(leaf, torch.Tensor) or not any(
+                if not is_a(leaf, torch.Tensor) or not any(
                     gradients.reaches_surely(session, left[var], leaf) for var in carried if var in left
                 ):
                     return False
@@ -123,7 +124,7 @@ class LoopValues:
         ends = {id(value): end for value, end in zip(self.inner, self.outs)}
         with path.inside(session):
             for carried, missed in path.scope.not_reached:
-                asked = [end for end in (ends.get(id(one), one) for one in missed) if isinstance(end, torch.Tensor)]
+                asked = [end for end in (ends.get(id(one), one) for one in missed) if is_a(end, torch.Tensor)]
                 todo, seen = [var for var in carried if var in left], set(carried)
                 while todo:  # what is carried may be handed on from one to another
                     found = gradients.reached_from(session, left[todo.pop()], asked)
@@ -187,7 +188,7 @@ class LoopValues:
     ) -> Iterator[tuple[Number, torch.Tensor, torch.Tensor]]:
         """The tensors of the state, by number, beside those that stand for them."""
         for index, (slot, value, stand_in) in enumerate(zip(self.slots, values, stand_ins)):
-            if isinstance(slot.carried, structure.Known):
+            if is_a(slot.carried, structure.Known):
                 continue
             order: dict[int, int] = {}
             for _, tensor in tensor_pairs(stand_in, stand_in, slot.carried):
@@ -229,7 +230,7 @@ class LoopValues:
             start = self._firsts[places[0][0]]
             context = structure.JoinContext(self.made)
             old, new = (unification.structure_of(session, value, context) for value in (start, content))
-            like = not isinstance(unification.unify(session, old, new, context), structure.Options)
+            like = not is_a(unification.unify(session, old, new, context), structure.Options)
             if began.get(cell, like):
                 self._starts[cell] = start
                 self.made[id(first)] = structure.Made(cell, cell.cls)
@@ -267,11 +268,11 @@ class LoopValues:
         """Lists of variables that had one place each, as long as it was not known what else the loop changes."""
         for slot, start, out in zip(self.slots, starts, self.outs):
             carried = slot.carried
-            options = carried.options if isinstance(carried, structure.Options) else (carried,)
-            if any(isinstance(one, structure.Made) and one.cell in gone for one in options):
+            options = carried.options if is_a(carried, structure.Options) else (carried,)
+            if any(is_a(one, structure.Made) and one.cell in gone for one in options):
                 carried = start
                 for one in options:
-                    if not (isinstance(one, structure.Made) and one.cell in gone):
+                    if not (is_a(one, structure.Made) and one.cell in gone):
                         carried = unification.unify(session, carried, one, context)
             if out is None and slot.cell is not None:  # no object of this iteration
                 self.next_slots.append(slot)
@@ -279,11 +280,11 @@ class LoopValues:
             mixing = context.mixing(widen_lengths or (slot.place is not None and slot.place.kind == "content"))
             leaving = unification.structure_of(session, out, mixing)
             self._hold_new_items(leaving)
-            if isinstance(carried, structure.Known):
+            if is_a(carried, structure.Known):
                 if not structure.same_known(out, carried.value):
                     first = carried if slot.cell is not None and slot.init is None else start
                     carried = unification.unify(session, first, leaving, mixing)
-                    if isinstance(carried, structure.Known):
+                    if is_a(carried, structure.Known):
                         carried = unification.carried(session, leaving, mixing)
             elif not unification.fits(session, leaving, carried, mixing):
                 carried = unification.unify(session, carried, leaving, mixing)

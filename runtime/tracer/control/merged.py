@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.tracer.control import existence
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.join import NOWHERE, outside
@@ -126,7 +127,7 @@ class Merged:
                     for key, item in leaving.items(place.owner):
                         leaving.walk(item, (*where, key))
                 else:
-                    leaving.walk(value, where, place.kind == "attribute" and isinstance(place.owner, CellType))
+                    leaving.walk(value, where, place.kind == "attribute" and is_a(place.owner, CellType))
         return leaving
 
     def unreadable(self, paths: Sequence[Path]) -> list[tuple[Place, Any]]:
@@ -141,7 +142,7 @@ class Merged:
             place
             for place in path.places
             if place.kind in ("content", "attribute")
-            and not isinstance(place.owner, CellType)
+            and not is_a(place.owner, CellType)
             and self._belongs(place)
             and id(place.owner) not in leaving.reached
         ]
@@ -205,9 +206,9 @@ class Merged:
     def _is_one(self, members: dict[int, Any], content: structure.Structure) -> bool:
         """Whether a group becomes one container, with such a content. Where it has one of several, each new one would
         be another thing that later paths may have in its place; so one with an older one has a few."""
-        if isinstance(content, structure.Options):
+        if is_a(content, structure.Options):
             return len(content.options) <= _FEW and any(one is members for one, _ in self._older.values())
-        return not (isinstance(content, structure.Known) and content.value)
+        return not (is_a(content, structure.Known) and content.value)
 
     def context(self) -> structure.JoinContext:
         """What joins of what the paths leave know of these containers."""
@@ -268,7 +269,7 @@ def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int
     if place.kind == "content":
         before = owner in old or owner in objects or owner in session.objects.externals
         return not before and not held.is_held(session, place.owner)
-    return owner not in objects and (owner in session.objects.created or isinstance(place.owner, CellType))
+    return owner not in objects and (owner in session.objects.created or is_a(place.owner, CellType))
 
 
 __all__ = ["Merged", "is_new"]

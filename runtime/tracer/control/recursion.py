@@ -17,6 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, Block, Location, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control import joined_copies
 from runtime.tracer.control.branches import PathEnds, all_names, include_new, trace_path
 from runtime.tracer.control.changes import Older, written_at
@@ -101,7 +102,7 @@ class Recursion:
         self.called_at: Location | None = None
         """Where it last called itself."""
         self._older = Older(session, functions, [one.value for one in arguments])
-        self._variables = [pair for f in functions if isinstance(f, FunctionType)
+        self._variables = [pair for f in functions if is_a(f, FunctionType)
                            for pair in zip(f.__code__.co_freevars, f.__closure__ or ())]  # fmt: skip
         self._params: dict[Storage, int] = {}
         """The memory of the arguments in the attempt at hand."""
@@ -201,9 +202,9 @@ class Recursion:
                 raise self.error(f"{self.function}() gives one {type(value).__name__} in two places",
                                  hint="Give it once, or copy it.")
             seen.add(id(value))
-            items = dict.values(value) if isinstance(value, dict) else value
+            items = dict.values(value) if is_a(value, dict) else value
             parts = tuple(self._given(item, scope, seen) for item in items)
-            if isinstance(value, dict):
+            if is_a(value, dict):
                 return structure.Fields(dict, tuple(value), parts)
             return structure.Sequence(list, parts)
         if type(value) is tuple and any(map(self._holds_own, value)):
@@ -223,7 +224,7 @@ class Recursion:
             return False
         if id(value) in self.session.objects.externals or containers.several(value) is not None:
             return False
-        if isinstance(value, dict):
+        if is_a(value, dict):
             return all(map(is_plain, value))
         return structure.growing(value) is None and structure.row_of(value) is None
 
@@ -233,7 +234,7 @@ class Recursion:
         before = self.results
         if before is None:
             self.results = found
-        elif isinstance(before, structure.Known) and isinstance(found, structure.Known):
+        elif is_a(before, structure.Known) and is_a(found, structure.Known):
             if not structure.same_known(before.value, found.value):
                 self.results = unification.unify(session, before, found, PLAIN)
         elif not unification.fits(session, found, before, PLAIN):
@@ -249,7 +250,7 @@ class Recursion:
             self.shares |= shares
             self.changed.append("its results are other memory")
         given = list(leaves(result, self.results or found))
-        handed = [slot.init for slot in self.slots if isinstance(slot.carried, structure.Known)]
+        handed = [slot.init for slot in self.slots if is_a(slot.carried, structure.Known)]
         around = [cell_value(cell) for _, cell in self._variables]
         always = self._gives.include_itself(given, [one for value in (*handed, *around) for one in _tensors_in(value)])
         if self._gives.include(given) or always:
@@ -309,13 +310,13 @@ class Recursion:
 
     def _widened(self, slot: Slot, value: Any) -> structure.Structure:
         session, carried = self.session, slot.carried
-        if isinstance(carried, structure.Known) and structure.same_known(value, carried.value):
+        if is_a(carried, structure.Known) and structure.same_known(value, carried.value):
             return carried
         given = unification.structure_of(session, value, PLAIN)
-        if isinstance(carried, structure.Known):
+        if is_a(carried, structure.Known):
             first = unification.structure_of(session, slot.init, PLAIN)
             wider = unification.unify(session, first, given, PLAIN)
-            if isinstance(wider, structure.Known):
+            if is_a(wider, structure.Known):
                 wider = unification.carried(session, given, PLAIN)
         elif unification.fits(session, given, carried, PLAIN):
             return carried
@@ -371,7 +372,7 @@ class Recursion:
         return value
 
     def _storages(self, one: int | Storage, values: Sequence[Any]) -> Iterator[Storage]:
-        if isinstance(one, Storage):
+        if is_a(one, Storage):
             yield one
         else:
             for tensor in _tensors(values[one], self.slots[one].carried):
@@ -386,31 +387,31 @@ class Recursion:
 
     def _require_carried(self, s: structure.Structure, what: str) -> None:
         """Refuse what Variables cannot carry from one call to another: objects that each call makes."""
-        if isinstance(s, structure.Known):
+        if is_a(s, structure.Known):
             if not self._is_same_in_all_calls(s.value):
                 raise self.error(f"{what} a {type(s.value).__name__} that each call makes",
                                  hint="Hand on tensors, numbers, and tuples of them.")
-        elif isinstance(s, (structure.Array, structure.Reference)):
+        elif is_a(s, (structure.Array, structure.Reference)):
             raise self.error(f"{what} a list whose length only a run knows",
                              hint="Hand on tensors, numbers, and tuples of them.")
-        elif isinstance(s, structure.Options):
+        elif is_a(s, structure.Options):
             for one in s.options:
-                if isinstance(one, (structure.Sequence, structure.Fields)) and issubclass(_kind(one), (list, dict)):
+                if is_a(one, (structure.Sequence, structure.Fields)) and issubclass(_kind(one), (list, dict)):
                     raise self.error(f"{what} a {_kind(one).__name__} in some calls only",
                                      hint="Hand on tensors, numbers, and tuples of them.")
                 self._require_carried(one, what)
-        elif isinstance(s, (structure.Sequence, structure.Fields)):
+        elif is_a(s, (structure.Sequence, structure.Fields)):
             for one in s.items:
                 self._require_carried(one, what)
 
     def _is_same_in_all_calls(self, value: Any) -> bool:
-        if value is None or is_plain(value) or isinstance(value, (torch.nn.Module, type, ModuleType)):
+        if value is None or is_plain(value) or is_a(value, (torch.nn.Module, type, ModuleType)):
             return True
-        if isinstance(value, (tuple, frozenset)):
+        if is_a(value, (tuple, frozenset)):
             return all(map(self._is_same_in_all_calls, value))
-        if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type, type(None))):
+        if is_a(value, BuiltinFunctionType) and is_a(value.__self__, (ModuleType, type, type(None))):
             return True
-        if isinstance(value, (torch.Tensor, Staged, structure.Choice)):
+        if is_a(value, (torch.Tensor, Staged, structure.Choice)):
             return outside(self.session, self._older.storages, value)
         return self._older.has(value) or id(value) in self.session.objects.externals
 
@@ -461,7 +462,7 @@ _NO_NAMES = NoNames()
 
 
 def _kind(s: structure.Sequence | structure.Fields) -> type:
-    return s.kind if isinstance(s, structure.Sequence) else s.cls
+    return s.kind if is_a(s, structure.Sequence) else s.cls
 
 
 def _tensors(value: Any, carried: structure.Structure) -> list[torch.Tensor]:
@@ -472,9 +473,9 @@ def _tensors(value: Any, carried: structure.Structure) -> list[torch.Tensor]:
 
 def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
     """A tensor, or those in a tuple."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
-    elif isinstance(value, tuple):
+    elif is_a(value, tuple):
         for item in value:
             yield from _tensors_in(item)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from runtime.kinds import is_a
 from runtime.tracer.control.branches import Path
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.session import Session
@@ -31,9 +32,9 @@ def settle(session: Session, paths: Sequence[Path], is_older: Callable[[Place], 
         return
     alive = [path for path in paths if not path.ended]
     changed = {place: None for path in alive for place in path.places
-               if place.kind == "content" and isinstance(place.owner, list) and is_older(place)}
+               if place.kind == "content" and is_a(place.owner, list) and is_older(place)}
     for path in alive:
-        owners = [place.owner for place in path.places if place.kind == "content" and isinstance(place.owner, list)]
+        owners = [place.owner for place in path.places if place.kind == "content" and is_a(place.owner, list)]
         owners += [place.owner for place in changed if place not in path.places]
         with path.goes_on(session):
             heaps.settle(session, [one for one in (*owners, *path.names, path.result) if heaps.is_there(session, one)])

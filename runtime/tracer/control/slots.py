@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.control.branches import Names
 from runtime.tracer.control.loop_objects import Cell
@@ -54,12 +55,12 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
     then the body must not change them.
     """
     kinds = list, structure.Choice
-    growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
+    growing = [slot for slot in slots if _holds_arrays(slot.carried) and is_a(slot.init, kinds)]
     if session.call.known.by_reference:
         moved = heaps.move_inside(session, [_whole(slot) for slot in slots if _has_rows(slot.carried)])
         return heaps.settle(session, [slot.init for slot in growing]) or moved
     for slot in growing:
-        if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
+        if is_a(slot.carried, structure.Array) and structure.growing(slot.init) is None:
             for position, item in enumerate(slot.init):
                 alias_set_items.put(session, slot.carried.alias_set, item, (slot.init, position))
     return False
@@ -67,15 +68,15 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
 
 def _has_rows(s: structure.Structure) -> bool:
     """Whether the body has let a list or dict be held by reference, or one inside of a value."""
-    if isinstance(s, structure.Options):
+    if is_a(s, structure.Options):
         return any(map(_has_rows, s.options))
-    if isinstance(s, (structure.Sequence, structure.Fields)):
+    if is_a(s, (structure.Sequence, structure.Fields)):
         return any(map(_has_rows, s.items))
-    return isinstance(s, structure.Reference)
+    return is_a(s, structure.Reference)
 
 
 def _is_row(s: structure.Structure) -> bool:
-    return any(map(_is_row, s.options)) if isinstance(s, structure.Options) else isinstance(s, structure.Reference)
+    return any(map(_is_row, s.options)) if is_a(s, structure.Options) else is_a(s, structure.Reference)
 
 
 def _whole(slot: Slot) -> Any:
@@ -85,11 +86,11 @@ def _whole(slot: Slot) -> Any:
 
 
 def _holds_arrays(s: structure.Structure) -> bool:
-    if isinstance(s, structure.Options):
+    if is_a(s, structure.Options):
         return any(map(_holds_arrays, s.options))
-    if isinstance(s, (structure.Sequence, structure.Fields)):
+    if is_a(s, (structure.Sequence, structure.Fields)):
         return any(map(_holds_arrays, s.items))
-    return isinstance(s, structure.Array)
+    return is_a(s, structure.Array)
 
 
 def never_fixed(session: Session, changing: list[Slot], location: Location | None) -> Exception:
@@ -122,23 +123,23 @@ def held(place: Place) -> Any:
 
 def same_items(a: Any, b: Any) -> bool:
     """Whether a container's content did not change."""
-    if isinstance(a, list) and isinstance(b, list):
+    if is_a(a, list) and is_a(b, list):
         return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
+    if is_a(a, dict) and is_a(b, dict):
         with keys_answer():
             return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
-    return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
+    return is_a(a, frozenset) and is_a(b, frozenset) and a == b  # one of several is no set
 
 
 def only_tensors_differ(a: Any, b: Any) -> bool:
     """Whether two contents of a container have the same keys or length, and tensors where they differ: the first
     iteration tells what changes then. Other items may be those of the first iteration only."""
-    if isinstance(a, dict) and isinstance(b, dict):
+    if is_a(a, dict) and is_a(b, dict):
         with keys_answer():
             if list(a) != list(b):
                 return False
             a, b = list(a.values()), list(b.values())
-    if not isinstance(a, list) or not isinstance(b, list) or len(a) != len(b):
+    if not is_a(a, list) or not is_a(b, list) or len(a) != len(b):
         return False
     differing = [(x, y) for x, y in zip(a, b) if not structure.same_known(x, y)]
     return all(_is_tensors(one) for pair in differing for one in pair)
@@ -146,9 +147,9 @@ def only_tensors_differ(a: Any, b: Any) -> bool:
 
 def _is_tensors(value: Any) -> bool:
     """Whether a value is a tensor, or one of several tensors and None."""
-    if isinstance(value, structure.Choice):
+    if is_a(value, structure.Choice):
         return all(option is None or _is_tensors(option) for option in value.options)
-    return isinstance(value, torch.Tensor)
+    return is_a(value, torch.Tensor)
 
 
 __all__ = [

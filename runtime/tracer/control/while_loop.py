@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.control import unused
 from runtime.tracer.control.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.control.cond import truth
@@ -174,7 +175,7 @@ class _Attempt:
             flag = test()
             if session.call.known.by_reference:
                 self._settle_lists()
-            return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
+            return truth(session, flag) if is_a(flag, (torch.Tensor, Staged)) else flag
 
         self.touched: set[Storage] = set()
         session.constructs.touched.append(self.touched)
@@ -295,7 +296,7 @@ class _Attempt:
         """What the iteration yields: whether there is another one, and all that is carried."""
         session, path = self.session, self.path
         with path.inside(session):
-            flag = path.result if isinstance(path.result, (bool, Staged)) else bool(path.result)
+            flag = path.result if is_a(path.result, (bool, Staged)) else bool(path.result)
             yields = [session.operand(flag), *self.values.lowered(self.values.outs)]
             for part in self.parts:
                 yields += part.yields(path)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
+from runtime.kinds import is_a
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, any_of, flagged, when
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import require_certain
@@ -208,12 +209,12 @@ def key(steps: Any) -> Any:
     """Something to compare and hash view chains, or parts of them, by."""
     from runtime.tracer.memory.storage_table import RecordedStep
 
-    if isinstance(steps, RecordedStep):
+    if is_a(steps, RecordedStep):
         return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.location,
                 steps.unnoticed)  # fmt: skip
-    if isinstance(steps, (list, tuple)):
+    if is_a(steps, (list, tuple)):
         return tuple(map(key, steps))
-    return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
+    return steps if is_a(steps, Variable) else (type(steps), repr(steps))
 
 
 def step_variables(steps: Sequence[RecordedStep]) -> list[Variable]:
@@ -225,7 +226,7 @@ def with_variables(steps: tuple[RecordedStep, ...], new: dict[Variable, Variable
     """A view chain that reads other Variables."""
 
     def put(value: Any) -> Any:
-        if isinstance(value, Variable):
+        if is_a(value, Variable):
             return new.get(value, value)
         return type(value)(map(put, value)) if type(value) in (list, tuple) else value
 
@@ -337,7 +338,7 @@ class _Update:
                     before, operand = target.value, condition.operand(self.session)
                     needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
                     _copy(self.session, self.source, target, (), True, operand, self.infos, needs, True)
-                    reached = when(operand) if isinstance(operand, Variable) else ALWAYS
+                    reached = when(operand) if is_a(operand, Variable) else ALWAYS
                     self._note(target, before, reached if self.noticed[self.source] else NEVER)
             return
         for target in targets:
@@ -533,7 +534,7 @@ def _copy(
 
 def _sizes(session: Session, like: Variable, type: Type, place: Type) -> list[Variable]:
     """The sizes of ``like``, which has the rank of ``place``, where a tensor of a type with unknown ones is copied."""
-    if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
+    if not is_a(type, TensorType) or type.shape is None or all(is_a(dim, int) for dim in type.shape):
         return []
-    shape = place.shape if isinstance(place, TensorType) and place.shape is not None else type.shape
+    shape = place.shape if is_a(place, TensorType) and place.shape is not None else type.shape
     return [session.emit("scalar.size", [like, dim])[0] for dim in range(len(shape))]

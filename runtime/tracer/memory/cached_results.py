@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.referents import led_to
 from runtime.tracer.memory import aliases
@@ -86,9 +87,9 @@ def require_not_made_anew(session: Session, value: Any, what: str) -> None:
 
 def parts(value: Any) -> list[Any]:
     """What a container or an object holds, with keys and names of attributes."""
-    if not isinstance(value, (list, dict, set, tuple, frozenset)):
+    if not is_a(value, (list, dict, set, tuple, frozenset)):
         value = objects.attributes(value)
-    return [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)
+    return [part for pair in value.items() for part in pair] if is_a(value, dict) else list(value)
 
 
 def of(info: TensorInfo) -> tuple[str, Location | None] | None:

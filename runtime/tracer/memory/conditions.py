@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from runtime.ir import Operand, Variable
+from runtime.kinds import is_a
 from runtime.tracer.numbers.scalars import wrap
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class PathCondition:
         return " or ".join(" and ".join(map(_name, case)) or "always" for case in self.cases) or "never"
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, PathCondition) and self._set == other._set)
+        return self is other or (is_a(other, PathCondition) and self._set == other._set)
 
     def __hash__(self) -> int:
         return self._hash
@@ -126,7 +127,7 @@ class PathCondition:
             whole = ALWAYS
             for flag in case:
                 if flag not in made:
-                    if isinstance(flag, PathCondition):
+                    if is_a(flag, PathCondition):
                         made[flag] = flag._replaced(by, made)._as_flag()
                     else:
                         made[flag] = _answered(by(flag))
@@ -176,7 +177,7 @@ def all_of(conditions: Iterable[PathCondition]) -> PathCondition:
 def flagged(condition: PathCondition, session: Session) -> PathCondition:
     """The same as one flag, computed in the current Block."""
     flag = condition.operand(session)
-    return when(flag) if isinstance(flag, Variable) else known(bool(flag))
+    return when(flag) if is_a(flag, Variable) else known(bool(flag))
 
 
 def known(flag: bool) -> PathCondition:
@@ -199,9 +200,9 @@ def either(session: Session, a: Any, b: Any) -> Any:
 
 
 def _name(flag: Flag | PathCondition) -> str:
-    if isinstance(flag, PathCondition):
+    if is_a(flag, PathCondition):
         return f"(any of {len(flag.cases)} cases)"
-    return flag.name if isinstance(flag, Variable) else flag.var.name
+    return flag.name if is_a(flag, Variable) else flag.var.name
 
 
 def _contradicts(case: _Case) -> bool:
@@ -240,7 +241,7 @@ def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> An
     while cases:
         common = Counter(itertools.chain(*cases)).most_common(1)[0][0]
         rest = tuple(tuple(flag for flag in case if flag is not common) for case in cases if common in case)
-        flag = _any(session, common.cases, made) if isinstance(common, PathCondition) else _wrapped(session, common)
+        flag = _any(session, common.cases, made) if is_a(common, PathCondition) else _wrapped(session, common)
         result = either(session, result, both(session, flag, _any(session, rest, made)))
         cases = tuple(case for case in cases if common not in case)
     made[key] = result
@@ -254,11 +255,11 @@ def _made(scope: Scope) -> dict[Any, Any]:
 
 
 def _answered(flag: Flag | bool) -> PathCondition:
-    return known(flag) if isinstance(flag, bool) else when(flag)
+    return known(flag) if is_a(flag, bool) else when(flag)
 
 
 def _wrapped(session: Session, flag: Flag) -> Any:
-    return wrap(flag if isinstance(flag, Variable) else flag.demand(session))
+    return wrap(flag if is_a(flag, Variable) else flag.demand(session))
 
 
 __all__ = ["ALWAYS", "NEVER", "Deferred", "Flag", "PathCondition", "all_of", "any_of", "both", "either", "flagged",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, Deferred, PathCondition, when
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Needed:
         self.var = Variable("", BOOL)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Needed) and (self.source, self.negated) == (other.source, other.negated)
+        return is_a(other, Needed) and (self.source, self.negated) == (other.source, other.negated)
 
     def __hash__(self) -> int:
         return hash((self.source, self.negated))
@@ -186,7 +187,7 @@ def _at_end(session: Session, path: PathEnd, value: Value) -> Operand:
     """The operand that a path yields for a value."""
     if path.ended:
         return UNDEF
-    if isinstance(value, PathCondition):
+    if is_a(value, PathCondition):
         with session.reopen(path.scope):
             return value.operand(session)
     if callable(value):

@@ -17,6 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.session_parts import ITEMS, SessionPart, state
 
@@ -51,8 +52,8 @@ class HostMemory(SessionPart):
 
 def owner_of(value: Any) -> Any:
     """The object that has the memory which an array or memoryview shows; any other object is its own."""
-    while isinstance(value, (numpy.ndarray, memoryview)):
-        base = value.base if isinstance(value, numpy.ndarray) else value.obj
+    while is_a(value, (numpy.ndarray, memoryview)):
+        base = value.base if is_a(value, numpy.ndarray) else value.obj
         if base is None:
             break
         value = base
@@ -94,7 +95,7 @@ def require_unshown(session: Session, value: Any) -> None:
         Restart: It is an array of the Program then.
         TraceError: D2S222.
     """
-    if not session.host.shown or not isinstance(value, WITH_MEMORY):
+    if not session.host.shown or not is_a(value, WITH_MEMORY):
         return
     first, last = _extent(value)
     for one in session.host.shown:
@@ -125,7 +126,7 @@ def _settled(session: Session, one: Shown, why: str) -> Exception:
 
 def _extent(value: Any) -> tuple[int, int]:
     """Where the memory that an object shows begins and ends."""
-    if not isinstance(value, numpy.ndarray):
+    if not is_a(value, numpy.ndarray):
         value = numpy.frombuffer(value, dtype=numpy.uint8)
     first = last = int(value.__array_interface__["data"][0])
     for size, stride in zip(value.shape, value.strides):

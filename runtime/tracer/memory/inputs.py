@@ -13,10 +13,12 @@ from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.ambient.module_slots import hides
+from runtime.tracer.ambient.unasked import reader
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
 from runtime.tracer.memory.outside_graphs import AskedGradient
@@ -100,7 +102,7 @@ class Inputs:
         self.session.program.inputs.append(Input(var, name))
         storage = self._storage_for(real, var, name)
         for cls, mark in ((torch.nn.Parameter, "_is_param"), (torch.nn.Buffer, "_is_buffer")):
-            if isinstance(real, cls):
+            if is_a(real, cls):
                 setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
         self._reals[var] = real
@@ -228,14 +230,14 @@ class Inputs:
 
         A tensor that stands in two places is one to the Program: that it still is becomes a guard.
         """
-        self.session.guards.looked_up(f"tensor '{label}'", functools.partial(getattr, owner, attribute), value)
+        self.session.guards.looked_up(f"tensor '{label}'", functools.partial(reader(owner), owner, attribute), value)
         first = self._hints.setdefault(id(value), (value, owner, attribute, label))
         before, name = first[1], first[2]
         if before is owner and name == attribute:
             return
 
         def same() -> bool:
-            return getattr(owner, attribute) is getattr(before, name)
+            return reader(owner)(owner, attribute) is reader(before)(before, name)
 
         self.session.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
 
@@ -331,7 +333,7 @@ class Inputs:
         owner, attribute, label = hint[1:] if hint else (None, "", "")
         fake = torch_internals.fake_like(self.session.fake_mode, real, {})
         kind = "constant"
-        if isinstance(owner, torch.nn.Module):
+        if is_a(owner, torch.nn.Module):
             if hides(owner, attribute):
                 raise self.session.error(
                     f"'{label}' of a {type(owner).__name__} is read, which has a tensor of its own beside the one that "
@@ -404,14 +406,14 @@ class Inputs:
 
 def _found_at(owner: Any, attribute: str) -> Any:
     try:
-        return getattr(owner, attribute)
+        return reader(owner)(owner, attribute)
     except (AttributeError, ValueError):  # an empty cell raises the latter
         return None
 
 
 def looks(tensor: Any) -> Any:
     """What a tensor says of itself without its data; of anything else its class."""
-    if not isinstance(tensor, torch.Tensor):
+    if not is_a(tensor, torch.Tensor):
         return type(tensor)
     if tensor.is_nested:
         return (type(tensor), tensor.dtype, tensor.device, tensor.requires_grad)
@@ -421,7 +423,7 @@ def looks(tensor: Any) -> Any:
 
 
 def _looks_at(owner: Any, attribute: str) -> Any:
-    return looks(getattr(owner, attribute))
+    return looks(reader(owner)(owner, attribute))
 
 
 __all__ = ["Inputs", "LiveParameter", "SharedBase", "looks"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Block, Operand, Type
+from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.memory.aliases import Root, few_roots, key
 
@@ -82,7 +83,7 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
             own = dict(zip(beside, others))
 
             def operand(value: Any) -> Operand:
-                if isinstance(value, torch.Tensor):
+                if is_a(value, torch.Tensor):
                     type_ = session.type_of(session.fake(value))
                     if value is read:
                         return session.replay(inner, theirs.steps, type_)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.torch_internals import assume
 from runtime.tracer.numbers import selected
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
@@ -51,7 +52,7 @@ DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "abs", "bit_l
 
 def decide(session: Session, value: Any) -> Any:
     """A staged bool, or the plain one that it is for every size that the Program is for."""
-    if not isinstance(value, StagedBool) or not (session.sizes.apart or session.sizes.has_added):
+    if not is_a(value, StagedBool) or not (session.sizes.apart or session.sizes.has_added):
         return value
     symbols: set[sympy.Symbol] = set()
     truth = _truth(session, value, symbols)
@@ -85,7 +86,7 @@ def hold_on_path(session: Session, flag: Any, truth: bool) -> None:
         if x.shape[1] == 1:
             y = x.reshape(x.shape[0], 4)       [n, 1, 4] -> [n, 4]: the sizes fit, on this path
     """
-    meaning = session.sizes.meaning(flag) if isinstance(flag, StagedBool) else None
+    meaning = session.sizes.meaning(flag) if is_a(flag, StagedBool) else None
     if meaning is None:
         return
     name, args = meaning
@@ -126,7 +127,7 @@ def _relation_on_path(session: Session, name: str, left: Any, right: Any) -> Non
 
 def not_negative(session: Session, value: Any) -> bool:
     """Whether an int is surely 0 or more: a size, a counter of a loop, what is computed from these."""
-    if not isinstance(value, Staged):
+    if not is_a(value, Staged):
         return bool(value >= 0)
     if value.kind == "bool" or value.var in session.sizes.natural:
         return True
@@ -145,7 +146,7 @@ def not_negative(session: Session, value: Any) -> bool:
 
 
 def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | None:
-    if not isinstance(value, Staged):
+    if not is_a(value, Staged):
         return bool(value)
     definition = session.sizes.definition(value)
     if definition is None:
@@ -166,7 +167,7 @@ def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | N
 
 
 def _is_bool(value: Any) -> bool:
-    return type(value) is bool or isinstance(value, StagedBool)
+    return type(value) is bool or is_a(value, StagedBool)
 
 
 def _compare(session: Session, name: str, a: Any, b: Any, symbols: set[sympy.Symbol]) -> bool | None:
@@ -197,7 +198,7 @@ def _holds(session: Session, name: str, difference: Any, symbols: set[sympy.Symb
 def _expression(session: Session, value: Any) -> Any:
     if type(value) is int:
         return sympy.Integer(value)
-    if not isinstance(value, Staged) or value.kind != "int":
+    if not is_a(value, Staged) or value.kind != "int":
         return None
     known = session.sizes.expression(value)
     if known is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def called(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
         _raise(TypeError(said))
     fakes = []
     for value in _flat((*args, *kwargs.values())):
-        if isinstance(value, torch.Tensor) and value.dim() == 0 and session.info(value).requires_grad:
+        if is_a(value, torch.Tensor) and value.dim() == 0 and session.info(value).requires_grad:
             fakes.append(value)
     with torch_internals.shown_to_need_gradients(fakes):
         return theirs(func, *args, **kwargs)
@@ -75,7 +76,7 @@ def _raise(error: Exception) -> NoReturn:
 
 def _flat(values: Any) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             yield from _flat(value)
         else:
             yield value

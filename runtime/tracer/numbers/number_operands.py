@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Operator
+from runtime.kinds import is_a
 from runtime.tracer.numbers.scalars import Staged
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def must_be_tried(session: Session, values: Iterable[Any]) -> bool:
     if not session.values.number_operands:
         return False
     for value in values:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             if any(of(session, item) is not None for item in value):
                 return True
         elif type(value) is int and of(session, value) is not None:

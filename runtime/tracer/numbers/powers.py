@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import ScalarType
+from runtime.kinds import is_a
 from runtime.tracer.numbers import known_sizes, scalars, staging
 from runtime.tracer.numbers.scalars import Staged
 
@@ -20,7 +21,7 @@ _WHOLE = ("int", "bool")
 
 def is_open(name: str, kinds: Sequence[str], args: Sequence[Any]) -> bool:
     """Whether this is a power of ints whose exponent is only known while the Program runs."""
-    return name == "pow" and len(args) == 2 and all(kind in _WHOLE for kind in kinds) and isinstance(args[1], Staged)
+    return name == "pow" and len(args) == 2 and all(kind in _WHOLE for kind in kinds) and is_a(args[1], Staged)
 
 
 def power(session: Session, base: Any, exponent: Any) -> Any:

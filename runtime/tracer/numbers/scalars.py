@@ -16,6 +16,7 @@ import numpy
 import torch
 
 from runtime.ir import ScalarType, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import theirs
 
@@ -44,7 +45,7 @@ class Staged:
         refuse(self, "hashed (used as a dict key or set member)")
 
     def __iter__(self) -> NoReturn:
-        if isinstance(self, StagedStr):
+        if is_a(self, StagedStr):
             refuse(self, "iterated over")
         raise TypeError(f"'{self.kind}' object is not iterable")
 
@@ -75,13 +76,13 @@ def refuse(value: Staged, how: str) -> NoReturn:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, complex, str, Staged)) or value is None
+    return is_a(value, (int, float, complex, str, Staged)) or value is None
 
 
 def _divided(a: Any, b: Any) -> tuple[Any, Any]:
     """``divmod(a, b)``, which has words of its own for a division of floats by zero."""
     kinds = {kind_of(one) for one in (a, b)}
-    if "float" in kinds and (isinstance(b, Staged) or not b):
+    if "float" in kinds and (is_a(b, Staged) or not b):
         session = state.current()
         try:
             divmod(1.0, 0.0)
@@ -93,7 +94,7 @@ def _divided(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float, StagedNumber)) and not isinstance(value, numpy.generic)
+    return is_a(value, (int, float, StagedNumber)) and not is_a(value, numpy.generic)
 
 
 def _without(value: Staged, name: str, other: object) -> Any:
@@ -104,13 +105,13 @@ def _without(value: Staged, name: str, other: object) -> Any:
 
 
 def _binary(name: str, a: Any, b: Any) -> Any:
-    other = b if isinstance(a, Staged) else a
-    if isinstance(other, torch.Tensor):
+    other = b if is_a(a, Staged) else a
+    if is_a(other, torch.Tensor):
         return _with_tensor(name, a, b)
-    if isinstance(other, _AS_PYTHON_COMPARES) and name in _COMPARISONS:
+    if is_a(other, _AS_PYTHON_COMPARES) and name in _COMPARISONS:
         a, b = (one.item() if one is other else one for one in (a, b))
     elif computes_with_numbers(name, other):
-        refuse(a if isinstance(a, Staged) else b, f"used together with a {type(other).__name__}")
+        refuse(a if is_a(a, Staged) else b, f"used together with a {type(other).__name__}")
     elif not _is_number(other):
         return NotImplemented
     if name in _COMPARISONS and other is None:
@@ -121,11 +122,11 @@ def _binary(name: str, a: Any, b: Any) -> Any:
 def computes_with_numbers(name: str, other: object) -> bool:
     """Whether an object of a library's does something with a number that it does not do with a staged one:
     ``Fraction(1, 2) * n``, ``timedelta(1) * n``. A user's class, and Python's own containers, would have said so."""
-    if isinstance(other, (int, float, Staged)) and not isinstance(other, numpy.generic):
+    if is_a(other, (int, float, Staged)) and not is_a(other, numpy.generic):
         return False
-    if isinstance(other, complex):
+    if is_a(other, complex):
         return name not in _COMPARISONS
-    if isinstance(other, (numbers.Number, numpy.generic)):
+    if is_a(other, (numbers.Number, numpy.generic)):
         return True
     cls = type(other)
     if name in _COMPARISONS or cls.__module__ not in _LIBRARIES:
@@ -143,7 +144,7 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 def _with_tensor(name: str, a: Any, b: Any) -> Any:
     """An operation of a staged number and a tensor: torch's, with the number as a symbolic one."""
     session = state.current()
-    if isinstance(a, torch.Tensor):
+    if is_a(a, torch.Tensor):
         return theirs(getattr(operator, name), a, session.sizes.symbolic(b))
     number = session.sizes.symbolic(a)
     if name in _MIRRORED or name in ("eq", "ne"):
@@ -169,7 +170,7 @@ def _tensor_op(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """An operation that a number of a class has with tensors only."""
 
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, torch.Tensor):
+        if not is_a(other, torch.Tensor):
             return NotImplemented
         return _with_tensor(name, other, self) if reflected else _with_tensor(name, self, other)
 
@@ -200,7 +201,7 @@ class StagedNumber(Staged):
     __trunc__, __floor__, __ceil__ = _unary("math.trunc"), _unary("math.floor"), _unary("math.ceil")
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, (list, tuple)):
+        if is_a(other, (list, tuple)):
             refuse(self, "used to repeat a sequence")
         return _binary("mul", self, other)
 
@@ -245,7 +246,7 @@ class StagedNumber(Staged):
     @property
     def imag(self) -> Any:
         """Zero of the number's own type."""
-        return 0.0 if isinstance(self, StagedFloat) else 0
+        return 0.0 if is_a(self, StagedFloat) else 0
 
 
 class StagedInt(StagedNumber):
@@ -318,7 +319,7 @@ class StagedStr(Staged):
         refuse(self, "used as a format")
 
     def __rmod__(self, other: Any) -> Any:
-        return refuse(self, "formatted") if isinstance(other, str) else NotImplemented
+        return refuse(self, "formatted") if is_a(other, str) else NotImplemented
 
 
 MethodOfText = Callable[[StagedStr, str, tuple[Any, ...], dict[str, Any]], Any]
@@ -345,13 +346,13 @@ _CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "floa
 
 def wrap(var: Variable, sym: Any = None) -> Staged:
     """The staged value of a scalar Variable."""
-    assert isinstance(var.type, ScalarType)
+    assert is_a(var.type, ScalarType)
     return _CLASSES[var.type.kind](var, sym)
 
 
 def python_type(value: object) -> type:
     """``type(value)`` as eager Python would see it."""
-    return value.python_type if isinstance(value, Staged) else type(value)
+    return value.python_type if is_a(value, Staged) else type(value)
 
 
 def without_class(value: Any, name: str) -> Any:
@@ -361,15 +362,15 @@ def without_class(value: Any, name: str) -> Any:
     Raises:
         TraceError: D2S262, the class has another operator, written in Python (``IntFlag``).
     """
-    if type(value) in _PLAIN or not isinstance(value, _BASES) or isinstance(value, numpy.generic):
+    if type(value) in _PLAIN or not is_a(value, _BASES) or is_a(value, numpy.generic):
         return value
     operator_name = name.rstrip("_")
     for one in (f"__{operator_name}__", f"__r{operator_name}__"):
-        if isinstance(getattr(type(value), one, None), types.FunctionType):
+        if is_a(getattr(type(value), one, None), types.FunctionType):
             raise state.current().error(
                 f"an operator of {type(value).__name__} and a Python number that is only known while the Program runs",
                 hint="Use its value: int(...), or .value.", code="D2S262")
-    base = next(cls for cls in _BASES if isinstance(value, cls))
+    base = next(cls for cls in _BASES if is_a(value, cls))
     return base.__str__(value) if base is str else base.__pos__(value)
 
 
@@ -379,7 +380,7 @@ _BASES: tuple[Any, ...] = (int, float, complex, str)
 
 def kind_of(value: object) -> str | None:
     """The scalar kind of a staged or plain Python number or string, None for anything else."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return value.kind
     for kind, cls in (("bool", bool), ("int", int), ("float", float), ("complex", complex), ("str", str)):
         if type(value) is cls:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Variable
+from runtime.kinds import is_a
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ value."""
 
 def note_result(session: Session, result: Any, selector: Staged, results: Sequence[Any]) -> None:
     """``result`` is what a ``switch`` gives; ``results``: what its branches do, None for those that end."""
-    kind = bool if isinstance(result, StagedBool) else int
-    if isinstance(result, (StagedBool, StagedInt)) and all(one is None or type(one) is kind for one in results):
+    kind = bool if is_a(result, StagedBool) else int
+    if is_a(result, (StagedBool, StagedInt)) and all(one is None or type(one) is kind for one in results):
         session.sizes.note_meaning(result, CHOSEN, (selector.var, tuple(results)))
 
 
@@ -37,9 +38,9 @@ def hold(session: Session, selector: Variable, values: frozenset[int]) -> None:
 def hold_compared(session: Session, name: str, left: Any, right: Any, truth: bool) -> None:
     """In the Block that is open, such a comparison is true or false: of a number that another one chooses, with a plain
     one, it says what the other one is."""
-    if not isinstance(left, Staged):
+    if not is_a(left, Staged):
         left, right, name = right, left, _SWAPPED.get(name, name)
-    meaning = session.sizes.meaning(left) if isinstance(left, StagedInt) and type(right) is int else None
+    meaning = session.sizes.meaning(left) if is_a(left, StagedInt) and type(right) is int else None
     if meaning is not None and meaning[0] == CHOSEN:
         selector, results = meaning[1]
         compare = getattr(operator, name)

@@ -16,6 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Assume, Dim, Operand, ScalarType, Variable
 from runtime.ir.flow import Flow, Kind
+from runtime.kinds import is_a
 from runtime.tracer.numbers import known_sizes, scalars
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedFloat, StagedInt
 
@@ -81,9 +82,9 @@ class Sizes:
 
     def bind_size(self, size: Any, var: Variable, dim: int) -> None:
         """Note that a bare symbol is the size of ``var`` along ``dim``."""
-        if isinstance(size, torch.SymInt):
+        if is_a(size, torch.SymInt):
             expr = size.node.expr
-            if isinstance(expr, sympy.Symbol) and expr not in self._values:
+            if is_a(expr, sympy.Symbol) and expr not in self._values:
                 known = self._sizes.setdefault(expr, (var, dim))
                 if known[0] is not var and not self.session.visible(known[0]):  # of a Block that is closed by now:
                     self._sizes[expr] = var, dim  # torch remembers how many items of a tensor are not 0
@@ -203,7 +204,7 @@ class Sizes:
         """An expression over what the Program has: a size where it says what was added to it."""
         while not self._added.keys().isdisjoint(expr.free_symbols):
             expr = expr.xreplace({one: self._added[one] for one in expr.free_symbols if one in self._added})
-            if isinstance(expr, sympy.Expr):  # no condition
+            if is_a(expr, sympy.Expr):  # no condition
                 expr = sympy.expand(expr)
         return expr
 
@@ -211,7 +212,7 @@ class Sizes:
 
     def define(self, value: Any, name: str, args: tuple[Any, ...]) -> None:
         """Remember how a staged int was computed, so that its symbol keeps the relation to its operands'."""
-        if isinstance(value, StagedInt) and (name in _ARITHMETIC or name in known_sizes.DECIDED):
+        if is_a(value, StagedInt) and (name in _ARITHMETIC or name in known_sizes.DECIDED):
             self._definitions[value.var] = (name, args)
 
     def definition(self, value: Staged) -> tuple[str, tuple[Any, ...]] | None:
@@ -228,7 +229,7 @@ class Sizes:
 
     def expression(self, value: Any) -> Any:
         """The expression over symbols that an int is, None for one that is no size."""
-        symbol = value.sym if isinstance(value, Staged) else value
+        symbol = value.sym if is_a(value, Staged) else value
         if symbol is None:
             symbol = self._numbers.get(value.var)
         if symbol is None:
@@ -271,7 +272,7 @@ class Sizes:
 
     def symbolic(self, value: Any) -> Any:
         """The SymInt, SymFloat or SymBool for a staged value; other values unchanged, containers item by item."""
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             return self._symbol_for(value) if value.sym is None else value.sym
         if type(value) in (list, tuple):
             return type(value)(self.symbolic(item) for item in value)
@@ -293,7 +294,7 @@ class Sizes:
             if type(symbol) is not int:
                 self._numbers[value.var] = symbol
                 return symbol
-        if not isinstance(value, (StagedBool, StagedInt, StagedFloat)):
+        if not is_a(value, (StagedBool, StagedInt, StagedFloat)):
             raise self.session.error(
                 f"a Python {value.kind} that is only known while the Program runs is passed to torch",
                 hint="Choose between fixed values with if, and call the function on each path.",
@@ -310,17 +311,17 @@ class Sizes:
     def staged(self, value: Any) -> Any:
         """The staged number for a SymInt, SymFloat or SymBool (a plain one when it is constant)."""
         expr = value.node.expr
-        if isinstance(value, torch.SymInt) and expr.is_number:
+        if is_a(value, torch.SymInt) and expr.is_number:
             return int(expr)
         operand = self.materialize(value)
-        if not isinstance(operand, Variable):
+        if not is_a(operand, Variable):
             return operand
         return scalars.wrap(operand, value)
 
     def materialize(self, value: Any) -> Operand:
         """The operand that holds a symbolic number's value: a constant, or a Variable of the current Block."""
         expr = value.node.expr
-        if isinstance(value, torch.SymBool) and not isinstance(expr, sympy.Basic):
+        if is_a(value, torch.SymBool) and not is_a(expr, sympy.Basic):
             return bool(expr)
         return self._emit(expr)
 
@@ -335,7 +336,7 @@ class Sizes:
             if expr in scope.sizes:
                 return scope.sizes[expr]
         operand = self._emit_new(expr)
-        if isinstance(operand, Variable):
+        if is_a(operand, Variable):
             self.session.scope.sizes[expr] = operand
         return operand
 
@@ -343,7 +344,7 @@ class Sizes:
         session = self.session
         if not self._added.keys().isdisjoint(expr.free_symbols):
             return self._emit(self._without_added(expr))
-        if isinstance(expr, sympy.Symbol):
+        if is_a(expr, sympy.Symbol):
             if expr in self._values:
                 return session.require_visible(self._values[expr], "a Python number")
             if expr in self._sizes:
@@ -361,7 +362,7 @@ class Sizes:
             a, b = expr.args
             if (
                 relation == "eq"
-                and isinstance(a, sympy.Symbol)
+                and is_a(a, sympy.Symbol)
                 and a in self._values
                 and self._values[a].type == ScalarType("bool")
             ):
@@ -433,13 +434,13 @@ class Sizes:
                     self.assume(expr)
                 else:
                     self._assert(expr)
-                if isinstance(expr, sympy.Ne):
+                if is_a(expr, sympy.Ne):
                     self._positive(expr.lhs - expr.rhs)
 
     def note_on_path(self, one: Any, other: Any) -> None:
         """Two sizes, as expressions, are equal in the Block that is open: the path to it says so."""
         for symbol, value in ((one, other), (other, one)):
-            if isinstance(symbol, sympy.Symbol) and symbol not in value.free_symbols:
+            if is_a(symbol, sympy.Symbol) and symbol not in value.free_symbols:
                 self._on_path = {**self._on_path, symbol: value.xreplace(self._on_path)}
                 return
 
@@ -512,7 +513,7 @@ class Sizes:
 
     def _trivial(self, expr: Any) -> bool:
         """A size is never negative: nothing to check."""
-        return isinstance(expr, (sympy.Ge, sympy.Le)) and expr in (
+        return is_a(expr, (sympy.Ge, sympy.Le)) and expr in (
             [sympy.Ge(s, 0) for s in expr.free_symbols] + [sympy.Le(0, s) for s in expr.free_symbols]
         )
 

@@ -6,21 +6,22 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.numbers.scalars import Staged
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int) or (isinstance(value, Staged) and value.kind in ("int", "bool"))
+    return is_a(value, int) or (is_a(value, Staged) and value.kind in ("int", "bool"))
 
 
 def _in_words(value: Any) -> Any:
     """What torch is to name in a message in place of a tuple."""
-    if not isinstance(value, tuple):
+    if not is_a(value, tuple):
         return value
     plain = {"int": 0, "bool": False, "float": 0.0, "str": ""}
-    return tuple(plain[one.kind] if isinstance(one, Staged) else one for one in value)
+    return tuple(plain[one.kind] if is_a(one, Staged) else one for one in value)
 
 
 class StagedSize(tuple[Any, ...]):
@@ -36,12 +37,12 @@ class StagedSize(tuple[Any, ...]):
         return result
 
     def __eq__(self, other: object) -> Any:
-        if not isinstance(other, tuple) or len(other) != len(self):
+        if not is_a(other, tuple) or len(other) != len(self):
             return False
         flag: Any = True
         for mine, theirs in zip(self, other):
             same = mine == theirs
-            if isinstance(same, Staged):
+            if is_a(same, Staged):
                 flag = same if flag is True else state.current().scalar("and_", flag, same)
             elif not same:
                 return False
@@ -49,7 +50,7 @@ class StagedSize(tuple[Any, ...]):
 
     def __ne__(self, other: object) -> Any:
         same = self == other
-        return state.current().scalar("not_", same) if isinstance(same, Staged) else not same
+        return state.current().scalar("not_", same) if is_a(same, Staged) else not same
 
     __hash__ = tuple.__hash__
 
@@ -58,14 +59,14 @@ class StagedSize(tuple[Any, ...]):
 
     @acts_for_user
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, tuple) and all(map(_is_size, other)):
+        if is_a(other, tuple) and all(map(_is_size, other)):
             return StagedSize((*self, *other))
         torch.Size((0,) * len(self)) + _in_words(other)  # raises, but for a tuple in some versions of torch
         return (*self, *other)
 
     @acts_for_user
     def __radd__(self, other: Any) -> Any:
-        if not isinstance(other, tuple):
+        if not is_a(other, tuple):
             return NotImplemented
         if all(map(_is_size, other)):
             return StagedSize((*other, *self))
@@ -81,4 +82,4 @@ class StagedSize(tuple[Any, ...]):
     @acts_for_user
     def __getitem__(self, key: Any) -> Any:
         picked = super().__getitem__(key)
-        return StagedSize(picked) if isinstance(key, slice) else picked
+        return StagedSize(picked) if is_a(key, slice) else picked

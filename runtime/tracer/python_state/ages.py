@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Frame, Place
@@ -69,7 +70,7 @@ class Ages:
             seen = id(self._asked), id(found)
             held = _held_of(self._session, found, seen)
             if held is None:  # some have too many referrers, which the others need not have
-                few = [one for one in found if one is asked or not isinstance(one, _CONTAINERS)]
+                few = [one for one in found if one is asked or not is_a(one, _CONTAINERS)]
                 held = {id(one) for one in few if _is_held(self._session, one, (*seen, id(few)))}
                 found = few
             self._asked |= {id(one): one for one in found}
@@ -95,20 +96,20 @@ def _inside(session: Session, root: Any, known: Callable[[Any], bool], asked: An
     todo = [root]
     while todo and len(found) < _TOGETHER and len(seen) < _REFERRERS:
         one = todo.pop()
-        if id(one) in seen or is_plain(one) or isinstance(one, _APART) and one is not root:
+        if id(one) in seen or is_plain(one) or is_a(one, _APART) and one is not root:
             continue
         seen.add(id(one))
         if _is_ours(session, one):
             continue
         told = _told(session, one)
-        is_own = one is asked or not isinstance(one, _CONTAINERS) or id(one) in own
+        is_own = one is asked or not is_a(one, _CONTAINERS) or id(one) in own
         if told is None and is_own and not known(one):
             found.append(one)
-        if isinstance(one, types.FunctionType):
+        if is_a(one, types.FunctionType):
             todo += [one.__closure__, one.__defaults__, one.__kwdefaults__, *one.__dict__.values()]
-        elif told is not True and not isinstance(one, type):
+        elif told is not True and not is_a(one, type):
             inner = gc.get_referents(one)
-            if not isinstance(one, (*_CONTAINERS, types.FunctionType)):
+            if not is_a(one, (*_CONTAINERS, types.FunctionType)):
                 own |= {id(each) for each in (*inner, *_namespace(one).values())}
             todo += inner
     return found
@@ -143,7 +144,7 @@ def _told(session: Session, value: Any) -> bool | None:
     if _is_new(session, value):
         return False
     created = session.objects.created
-    if isinstance(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in created):
+    if is_a(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in created):
         return False  # all converted code shares the one, wherever that is kept; the other was made for what it holds
     return True if is_plain(value) or _is_shared(value) else None
 
@@ -159,7 +160,7 @@ def _holds_ours(cell: types.CellType) -> bool:
         held = cell.cell_contents
     except ValueError:
         return False
-    return isinstance(held, types.ModuleType) and held.__name__ == _OPERATORS
+    return is_a(held, types.ModuleType) and held.__name__ == _OPERATORS
 
 
 def _first_held(session: Session, cell: types.CellType) -> int | None:
@@ -173,19 +174,19 @@ def _first_held(session: Session, cell: types.CellType) -> int | None:
 
 def _makes_its_own(cls: type) -> bool:
     """Whether calls of a class may give an object that was there."""
-    return isinstance(cls.__new__, types.FunctionType) or type(cls).__call__ is not type.__call__
+    return is_a(cls.__new__, types.FunctionType) or type(cls).__call__ is not type.__call__
 
 
 def _is_shared(value: Any) -> bool:
     """Whether a name in a module leads to this, or it is of the interpreter's own: no call makes such things."""
-    if isinstance(value, types.BuiltinFunctionType):
-        return value.__self__ is None or isinstance(value.__self__, (types.ModuleType, type))
-    if isinstance(value, _SHARED):
-        return not isinstance(value, types.ModuleType) or sys.modules.get(value.__name__) is value
-    if isinstance(value, enum.Enum):
+    if is_a(value, types.BuiltinFunctionType):
+        return value.__self__ is None or is_a(value.__self__, (types.ModuleType, type))
+    if is_a(value, _SHARED):
+        return not is_a(value, types.ModuleType) or sys.modules.get(value.__name__) is value
+    if is_a(value, enum.Enum):
         value = type(value)
-    if not isinstance(value, (type, types.FunctionType)):
-        return type(value).__module__ in ("torch._ops", "torch") and not isinstance(value, torch_internals.KEEPERS)
+    if not is_a(value, (type, types.FunctionType)):
+        return type(value).__module__ in ("torch._ops", "torch") and not is_a(value, torch_internals.KEEPERS)
     found: Any = sys.modules.get(value.__module__)
     for name in value.__qualname__.split("."):
         found = unasked(found, "__dict__", {}).get(name)
@@ -223,7 +224,7 @@ def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[in
 def _is_referred_to_weakly(session: Session, value: Any) -> bool:
     """Whether there is a weak reference to an object that the trace did not make. It may be older than the trace, and
     so may the object: a variable of a caller may hold it, of which Python does not tell."""
-    if isinstance(value, type):  # its bases refer to it so
+    if is_a(value, type):  # its bases refer to it so
         return False
     return any(id(one) not in session.objects.created for one in weakref.getweakrefs(value))
 
@@ -241,7 +242,7 @@ def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | N
         seen |= {id(values), id(level), id(asked), id(referrers), id(passed_over.containers)}
         level = []
         for one in referrers:
-            if id(one) in seen or isinstance(one, _NOBODY) or _is_ours(session, one) or _is_new(session, one):
+            if id(one) in seen or is_a(one, _NOBODY) or _is_ours(session, one) or _is_new(session, one):
                 continue
             if id(one) not in below:
                 below[id(one)] = []
@@ -324,12 +325,12 @@ def _below(roots: list[int], below: dict[int, list[int]]) -> set[int]:
 
 def _is_ours(session: Session, one: Any) -> bool:
     """Whether this is the tracer's own, which knows everything that the trace made."""
-    if isinstance(one, torch.Tensor) or one is session.objects.created:
+    if is_a(one, torch.Tensor) or one is session.objects.created:
         return True
-    if isinstance(one, dict):
+    if is_a(one, dict):
         return dict.__contains__(one, "__spec__") and str(dict.get(one, "__name__")).partition(".")[0] in _OURS
-    module = one.__module__ if isinstance(one, (types.FunctionType, type)) else type(one).__module__
-    return isinstance(module, str) and module.partition(".")[0] in _OURS
+    module = one.__module__ if is_a(one, (types.FunctionType, type)) else type(one).__module__
+    return is_a(module, str) and module.partition(".")[0] in _OURS
 
 
 def _is_root(session: Session, one: Any) -> bool:
@@ -337,11 +338,11 @@ def _is_root(session: Session, one: Any) -> bool:
         return True
     if id(one) in session.objects.created:
         return False
-    if isinstance(one, dict):
+    if is_a(one, dict):
         found = dict.get(one, "__name__")
-        module = sys.modules.get(found) if isinstance(found, str) else None
+        module = sys.modules.get(found) if is_a(found, str) else None
         return dict.__contains__(one, "__builtins__") or (module is not None and module.__dict__ is one)
-    return _is_shared(one) if isinstance(one, (type, types.FunctionType, types.ModuleType)) else False
+    return _is_shared(one) if is_a(one, (type, types.FunctionType, types.ModuleType)) else False
 
 
 __all__ = ["Ages", "existed_before"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
@@ -93,7 +94,7 @@ def numbers_inside(value: Any) -> Iterator[tuple[Place, Any]]:
         if not _parts(one) or id(one) in seen:
             continue
         seen.add(id(one))
-        for key, item in () if type(one) is tuple else one.items() if isinstance(one, dict) else enumerate(one):
+        for key, item in () if type(one) is tuple else one.items() if is_a(one, dict) else enumerate(one):
             if can_be_fact(item):
                 yield Place("item", one, key), item
 
@@ -101,7 +102,7 @@ def numbers_inside(value: Any) -> Iterator[tuple[Place, Any]]:
 def _parts(value: Any) -> Any:
     if type(value) not in (list, dict, tuple) or len(value) > _ITEMS:
         return ()
-    return dict.values(value) if isinstance(value, dict) else value
+    return dict.values(value) if is_a(value, dict) else value
 
 
 def stage_items(session: Session, container: Any) -> None:
@@ -129,11 +130,11 @@ def is_zero(session: Session, number: Any) -> bool | None:
 
 def holds_facts(session: Session, value: Any) -> bool:
     """Whether a value is, or holds, the number of a fact."""
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return any(value is number for _, number in session.call.facts.values())
     if type(value) not in (list, dict, tuple) or not session.call.facts:
         return False
-    return any(holds_facts(session, one) for one in (dict.values(value) if isinstance(value, dict) else value))
+    return any(holds_facts(session, one) for one in (dict.values(value) if is_a(value, dict) else value))
 
 
 __all__ = [

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient.module_slots import found_in
 from runtime.tracer.python_state.guards import (
     READ_ERRORS,
@@ -77,7 +78,7 @@ class CheckWriter:
 
     def like(self, expression: str, value: Any, test: Callable[[Any], bool] | None = None) -> None:
         """``expression`` still gives what ``value`` looks like now (or what passes a test)."""
-        if value is None or isinstance(value, bool):
+        if value is None or is_a(value, bool):
             self.require(f"{expression} is {value}")
         elif type(value) in (float, complex):
             self.require(f"(v := {expression}) is {self.bind(value)} or same(v, {self.bind(value)})")
@@ -120,7 +121,7 @@ class CheckWriter:
     def _of_module(self, module: Any, name: str) -> str | None:
         """The expression for what Python finds in a module's dicts, as far as that is the whole way there: a class with
         ``__getattr__`` is asked slowly."""
-        if not isinstance(module, torch.nn.Module) or not _leaves_to_the_instance(type(module), (name,)):
+        if not is_a(module, torch.nn.Module) or not _leaves_to_the_instance(type(module), (name,)):
             return None
         found = found_in(module, name)
         if found is None and name not in module.__dict__:

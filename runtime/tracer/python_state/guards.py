@@ -20,6 +20,7 @@ import numpy
 import torch
 
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import kind_of_items, own_items, own_length
 from runtime.tracer.ambient.pinned import pins
 from runtime.tracer.ambient.poison import Poison
@@ -72,23 +73,23 @@ def same_plain(a: object, b: object) -> bool:
     """Whether two plain values are the same: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, float):
-        assert isinstance(b, float)
+    if is_a(a, float):
+        assert is_a(b, float)
         return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
-    if isinstance(a, complex):
-        assert isinstance(b, complex)
+    if is_a(a, complex):
+        assert is_a(b, complex)
         return same_plain(a.real, b.real) and same_plain(a.imag, b.imag)
     return a == b
 
 
 def by_identity(value: object) -> bool:
     """Whether ``is_like`` compares a value by identity."""
-    return not is_plain(value) and not isinstance(value, _BY_CONTENT)
+    return not is_plain(value) and not is_a(value, _BY_CONTENT)
 
 
 def has_other_classes(value: object) -> bool:
     """Whether Python lets an object be given another class (``value.__class__ = Other``)."""
-    return bool(type(value).__flags__ & _HEAP_TYPE) or isinstance(value, types.ModuleType)
+    return bool(type(value).__flags__ & _HEAP_TYPE) or is_a(value, types.ModuleType)
 
 
 def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
@@ -103,33 +104,33 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
     """
     if is_plain(value):
         return _is_plainly(value)
-    if isinstance(value, Staged):  # a number that each call reads anew
+    if is_a(value, Staged):  # a number that each call reads anew
         return functools.partial(can_be_fact, kind=value.python_type)
-    if type(value) is list and value and isinstance(value[0], Poison) and value[0].whatever_it_is:
+    if type(value) is list and value and is_a(value[0], Poison) and value[0].whatever_it_is:
         return lambda other: other is value
     if len(around) < _DEPTH and not any(one is value for one in around):
         inside = (*around, value)
-        if isinstance(value, _SIZED) and _length(value) > _ITEMS:
+        if is_a(value, _SIZED) and _length(value) > _ITEMS:
             return _is_long(value)
-        if isinstance(value, deque):
+        if is_a(value, deque):
             return _with_own(value, "maxlen", _is_sequence(value, inside))
-        if isinstance(value, defaultdict):
+        if is_a(value, defaultdict):
             return _with_own(value, "default_factory", _is_mapping(value, inside))
-        if isinstance(value, (list, tuple, set, frozenset)):  # sets in their order: code that goes over them has it
+        if is_a(value, (list, tuple, set, frozenset)):  # sets in their order: code that goes over them has it
             return _is_sequence(value, inside)
-        if isinstance(value, _VIEWS):
+        if is_a(value, _VIEWS):
             kind, items = type(value), is_like(list(value), inside)
             return lambda other: type(other) is kind and items(list(other))
-        if isinstance(value, (dict, types.MappingProxyType)) and _has_items(value):
+        if is_a(value, (dict, types.MappingProxyType)) and _has_items(value):
             return _is_mapping(value, inside)
-        if isinstance(value, numpy.ndarray):
+        if is_a(value, numpy.ndarray):
             return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
-        if isinstance(value, _BUFFERS):
+        if is_a(value, _BUFFERS):
             kind, typecode, data = type(value), unasked(value, "typecode", ""), bytes(value)
             return lambda other: (
                 type(other) is kind and unasked(other, "typecode", "") == typecode and bytes(other) == data
             )
-        if isinstance(value, memoryview):
+        if is_a(value, memoryview):
             format_, shape, data = value.format, value.shape, value.tobytes()
             return lambda other: (
                 type(other) is memoryview
@@ -137,13 +138,13 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
                 and other.shape == shape
                 and other.tobytes() == data
             )
-        if isinstance(value, numpy.generic):
+        if is_a(value, numpy.generic):
             number, content = type(value), value.tobytes()
             return lambda other: type(other) is number and other.tobytes() == content
-        if isinstance(value, slice):
+        if is_a(value, slice):
             parts = is_like((value.start, value.stop, value.step), inside)
             return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
-        if isinstance(value, range):
+        if is_a(value, range):
             return lambda other: type(other) is range and repr(other) == repr(value)
     if not has_other_classes(value):
         return lambda other: other is value
@@ -159,7 +160,7 @@ def _is_plainly(value: Any) -> Test:
 
 
 def _length(value: Any) -> int:
-    return own_length(value) if isinstance(value, (list, dict, tuple, set, frozenset, deque)) else len(value)
+    return own_length(value) if is_a(value, (list, dict, tuple, set, frozenset, deque)) else len(value)
 
 
 def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
@@ -185,7 +186,7 @@ def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
 
 def _has_items(value: Any) -> bool:
     """Whether a dict or a proxy has items: a proxy may be of anything that can be indexed."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return True
     try:
         value.items()
@@ -196,9 +197,9 @@ def _has_items(value: Any) -> bool:
 
 def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
     kind, length = type(value), _length(value)
-    own: Any = kind_of_items(kind) if isinstance(value, dict) else kind
+    own: Any = kind_of_items(kind) if is_a(value, dict) else kind
     tests = [(is_like(key, inside), is_like(item, inside)) for key, item in own.items(value)]
-    keys, items = (_are(own.keys(value)), _are(own.values(value))) if isinstance(value, dict) else (_never, _never)
+    keys, items = (_are(own.keys(value)), _are(own.values(value))) if is_a(value, dict) else (_never, _never)
     return lambda other: (
         type(other) is kind
         and own.__len__(other) == length
@@ -391,8 +392,8 @@ class GuardSet:
     def reads_any(self, owners: set[int]) -> bool:
         """Whether a fact is about one of some objects, given by ``id``: an attribute, an item, or all it contains."""
         return any(
-            (isinstance(key, tuple) and key[0] in owners)
-            or (isinstance(guard.value, (list, dict, set, deque)) and id(guard.value) in owners)
+            (is_a(key, tuple) and key[0] in owners)
+            or (is_a(guard.value, (list, dict, set, deque)) and id(guard.value) in owners)
             for key, guard in self._guards.items()
         )
 

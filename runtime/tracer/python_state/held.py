@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.objects import slots_of
@@ -35,7 +36,7 @@ class Held:
 
     def visible(self, session: Session) -> bool:
         """Whether the row may be used where the trace stands."""
-        return not isinstance(self.number, Staged) or session.visible(self.number.var)
+        return not is_a(self.number, Staged) or session.visible(self.number.var)
 
 
 class _OfRow(Poison):
@@ -78,7 +79,7 @@ class RowField(_OfRow):
 
 def held_in(value: Any) -> Held | None:
     """The row that a dict (or what one holds) or an object is; None for anything else."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         if dict.__len__(value) != 1:  # a user's class may count what it has
             return None
         (key,) = dict.__iter__(value)

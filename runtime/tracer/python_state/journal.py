@@ -22,6 +22,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient import module_slots, objects
 from runtime.tracer.ambient.poison import Poison, keys_answer
 from runtime.tracer.ambient.unasked import has_unasked, unasked
@@ -77,7 +78,7 @@ class Place:
         return hash((self.kind, id(self.owner), self.name))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and (self.kind, id(self.owner), self.name) == (
+        return is_a(other, Place) and (self.kind, id(self.owner), self.name) == (
             other.kind,
             id(other.owner),
             other.name,
@@ -180,7 +181,7 @@ def _item(owner: Any, key: Any) -> Any:
 
 
 def _get_attribute(owner: Any, name: str) -> Any:
-    if isinstance(owner, types.CellType):
+    if is_a(owner, types.CellType):
         return cell_value(owner)
     slot = module_slots.found_in(owner, name)
     if slot is not None:
@@ -195,7 +196,7 @@ def _get_attribute(owner: Any, name: str) -> Any:
 
 def _is_slot(owner: Any, name: str) -> bool:
     found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
-    return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
+    return is_a(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
 
 
 @cache
@@ -213,17 +214,17 @@ def cell_value(cell: types.CellType, name: str = "") -> Any:
 
 def set_cell(cell: types.CellType, value: Any) -> None:
     """Assign to a local variable that a closure shares; `Undefined` or ``MISSING`` delete it."""
-    if value is MISSING or isinstance(value, Undefined):
+    if value is MISSING or is_a(value, Undefined):
         del cell.cell_contents
     else:
         cell.cell_contents = value
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
-    if isinstance(owner, types.CellType):
+    if is_a(owner, types.CellType):
         return set_cell(owner, value)
     if value is MISSING:
-        if isinstance(owner, BaseException) and name == "args":  # of one that a path made: Python cannot delete them
+        if is_a(owner, BaseException) and name == "args":  # of one that a path made: Python cannot delete them
             owner.args = ()
             return
         slot = module_slots.found_in(owner, name)
@@ -240,10 +241,10 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     slot = module_slots.to_fill(owner, name)
     if slot is not None:
         slot[name] = value
-    elif name == "retains_grad" and isinstance(owner, torch.Tensor):  # never taken back
+    elif name == "retains_grad" and is_a(owner, torch.Tensor):  # never taken back
         if value:
             owner.retain_grad()
-    elif isinstance(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
+    elif is_a(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
         _plain(owner, "__setattr__")(owner, name, value)
     else:
         owner.__dict__[name] = value
@@ -254,7 +255,7 @@ def python_kind(owner: Any) -> Any:
 
     ``owner``: the object, or its class.
     """
-    cls = owner if isinstance(owner, type) else type(owner)
+    cls = owner if is_a(owner, type) else type(owner)
     return cls if cls in _KEEPERS else next(base for base in cls.__mro__ if base in _KEEPERS)
 
 
@@ -289,10 +290,10 @@ def _set_content(owner: Any, value: Any) -> None:
 def _plain(owner: Any, method: str) -> Any:
     """What stores an attribute, or deletes one, without asking the user's ``__setattr__`` or ``__delattr__`` again."""
     found = getattr(type(owner), method)
-    if not isinstance(found, types.FunctionType):
+    if not is_a(found, types.FunctionType):
         return found
     return next(base.__dict__[method] for base in type(owner).__mro__
-                if method in base.__dict__ and not isinstance(base.__dict__[method], types.FunctionType))  # fmt: skip
+                if method in base.__dict__ and not is_a(base.__dict__[method], types.FunctionType))  # fmt: skip
 
 
 class Frame(dict[Place, Any]):
@@ -340,7 +341,7 @@ class Frame(dict[Place, Any]):
 
 def ordered_space(owner: Any) -> dict[str, Any] | None:
     """The ``__dict__`` of an object whose attributes have an order that code can ask for."""
-    if isinstance(owner, (types.CellType, type, torch.Tensor)):
+    if is_a(owner, (types.CellType, type, torch.Tensor)):
         return None
     space = unasked(owner, "__dict__")
     return space if type(space) is dict else None
@@ -431,8 +432,8 @@ class Journal:
             TraceError: D2S226.
         """
         if self._session.containers.has_rows:
-            if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
-                if not isinstance(owner, dict):
+            if not is_a(owner, (list, set, deque)) and held_in(owner) is not None:
+                if not is_a(owner, dict):
                     self._session.hold_apart(type(owner))
                 raise keys_change(self._session)
 
@@ -464,7 +465,7 @@ class Journal:
         """A path that does not store to a place leaves it as it is: guard that this is without a value."""
         session = self._session
         made = id(place.owner) in session.objects.created or (
-            isinstance(place.owner, _KEEPERS) and id(place.owner) not in session.objects.externals)
+            is_a(place.owner, _KEEPERS) and id(place.owner) not in session.objects.externals)
         if len(self.frames) > 1 and not made:
             key = (id(place.owner), place.name, "absent")
             session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
@@ -600,8 +601,8 @@ class Journal:
             for place, value in frame.items():
                 if place.kind != "content":
                     yield value
-                elif isinstance(value, (list, dict)):
-                    yield from dict.values(value) if isinstance(value, dict) else value
+                elif is_a(value, (list, dict)):
+                    yield from dict.values(value) if is_a(value, dict) else value
 
     @contextlib.contextmanager
     def as_before(self, value: Any) -> Iterator[None]:
@@ -614,7 +615,7 @@ class Journal:
         changed: dict[Place, Any] = {}
         try:
             while stored:
-                held = (Place("content", one) for one in walk([value], _items, 9) if isinstance(one, _CONTAINERS))
+                held = (Place("content", one) for one in walk([value], _items, 9) if is_a(one, _CONTAINERS))
                 more = {place: None for place in held if place in stored and place not in changed}
                 if not more:
                     break
@@ -663,10 +664,10 @@ _CONTAINERS = (list, dict, set, deque)
 def _items(value: Any) -> Any:
     if type(value) in (list, tuple, set, frozenset, deque):
         return value
-    return dict.values(value) if isinstance(value, dict) else ()
+    return dict.values(value) if is_a(value, dict) else ()
 
 
 def _is_added_to(owner: Any) -> bool:
     """Whether it is a list whose content is no matter, as calls only add to it."""
     first = owner[0] if type(owner) is list and owner else None
-    return isinstance(first, Poison) and first.whatever_it_is
+    return is_a(first, Poison) and first.whatever_it_is

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from runtime.kinds import is_a
 from runtime.tracer.python_state.journal import Place
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place,
     keys = set(wanted)
     noted = list(_noted(session))
     existing = session.containers.known_to_exist
-    held = session.journal.holders(*frames, {value: None for value in noted if isinstance(value, Place)})
+    held = session.journal.holders(*frames, {value: None for value in noted if is_a(value, Place)})
     found = Counter({key: held[key] + (key in session.objects.created) + (key in existing) for key in keys})
     for tried in session.constructs.attempts:
         found.update({key: tried.references[key] for key in keys})
@@ -56,9 +57,9 @@ def _noted(session: Session) -> Iterator[Any]:
     for picture in session.constructs.pictures:
         for value, content in picture:
             yield value
-            if isinstance(content, dict):
+            if is_a(content, dict):
                 yield from content.values()
-            elif isinstance(content, list):
+            elif is_a(content, list):
                 yield from content
 
 

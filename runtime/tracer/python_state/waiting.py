@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.journal import Frame
@@ -82,7 +83,7 @@ def end_path(session: Session, names: Iterable[tuple[Any, Any]]) -> None:
         return
     changed = [before for before, after in names if before is not after]
     changed += [before for place, before in path.items() if place.kind == "content" or place.get() is not before]
-    if any(isinstance(one, Iterator) for one in walk(changed, _parts, _DEEPEST)):
+    if any(is_a(one, Iterator) for one in walk(changed, _parts, _DEEPEST)):
         require_none(session)
 
 
@@ -91,11 +92,11 @@ _PLAIN = (torch.Tensor, torch.nn.Module, type, types.ModuleType, types.FunctionT
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if is_a(value, (list, tuple, set, frozenset)):
         return list(value)
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return list(value.values())
-    return () if isinstance(value, _PLAIN) else attributes(value).values()
+    return () if is_a(value, _PLAIN) else attributes(value).values()
 
 
 def require_none_to_unwind(session: Session) -> None:

@@ -23,6 +23,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operator, Variable
 from runtime.ir import types as ir_types
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.ambient.session_parts import DEEP, ITEMS, KEPT, PARTS, VALUE, SessionPart, states
 from runtime.tracer.ambient.unasked import module_name
@@ -61,7 +62,7 @@ def fields(session: Session) -> Iterator[tuple[Any, str, str]]:
     for name, how in FIELDS.items():
         yield session, name, how
     for part in vars(session).values():
-        if isinstance(part, SessionPart):
+        if is_a(part, SessionPart):
             for name, how in states(part):
                 yield part, name, how
 
@@ -71,7 +72,7 @@ _LEAVES = (
     torch.Tensor, str, bytes, int, float, complex, type(None), type, Place,
     *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made",
                                                "Reference")),
-    *(value for value in vars(ir_types).values() if isinstance(value, type)),
+    *(value for value in vars(ir_types).values() if is_a(value, type)),
 )  # fmt: skip
 """What holds no state of the trace that changes."""
 
@@ -116,8 +117,8 @@ class Attempt:
         """How many references to users' containers, by identity, are this attempt's."""
         for value, content in self._picture:
             self.references[id(value)] += 1
-            if isinstance(content, (dict, list)):
-                self.references.update(map(id, content.values() if isinstance(content, dict) else content))
+            if is_a(content, (dict, list)):
+                self.references.update(map(id, content.values() if is_a(content, dict) else content))
         graph = session.graph
         self._leaf_changes, self._start = graph.leaf_changes, graph.path_start
         graph.leaf_changes, graph.path_start = {}, session.origins.number()
@@ -127,7 +128,7 @@ class Attempt:
         return self
 
     def __exit__(self, cls: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, Dy2StaticError) and self._open:
+        if is_a(error, Dy2StaticError) and self._open:
             self.undo()
         self._end()
 
@@ -183,8 +184,8 @@ class _States:
         """How many references there are in what was held, by identity of a list or dict."""
         found: Counter[int] = Counter()
         for _, held in self._found:
-            if isinstance(held, (list, dict)):
-                found.update(id(one) for one in (held.values() if isinstance(held, dict) else held)
+            if is_a(held, (list, dict)):
+                found.update(id(one) for one in (held.values() if is_a(held, dict) else held)
                              if type(one) in (list, dict))  # fmt: skip
         return found
 
@@ -209,19 +210,19 @@ class _States:
         todo = [(value, depth)]
         while todo:
             value, depth = todo.pop()
-            if isinstance(value, _LEAVES) or id(value) in self._seen:
+            if is_a(value, _LEAVES) or id(value) in self._seen:
                 continue
-            if isinstance(value, (tuple, frozenset)):
+            if is_a(value, (tuple, frozenset)):
                 parts: Any = value
                 self._seen.add(id(value))
-            elif isinstance(value, weakref.ref):
+            elif is_a(value, weakref.ref):
                 parts = (value(),)
             elif type(value) in _COPIES:
                 self.note(value)
                 parts = list(value.values() if hasattr(value, "values") else value)
-            elif not _is_ours(value) or isinstance(value, FunctionType):
+            elif not _is_ours(value) or is_a(value, FunctionType):
                 continue
-            elif isinstance(value, (Variable, Operator, Block, StorageTable, Session, SessionPart)):
+            elif is_a(value, (Variable, Operator, Block, StorageTable, Session, SessionPart)):
                 parts = self._of_the_program(value)
             elif _is_frozen(value):
                 self._seen.add(id(value))
@@ -234,17 +235,17 @@ class _States:
 
     def _of_the_program(self, value: Any) -> Any:
         """Of the Program only what is open, or can still gain something, is looked at."""
-        if isinstance(value, StorageTable):
+        if is_a(value, StorageTable):
             self.note(value._kept)
             return value.snapshot()
-        if isinstance(value, Block):
+        if is_a(value, Block):
             self.note(value)
             for part in (value.args, value.ops, value.yields):
                 self.note(part)
             return ()
-        if isinstance(value, Variable):
+        if is_a(value, Variable):
             self.note(value)
-        elif isinstance(value, Operator) and self.note(value):
+        elif is_a(value, Operator) and self.note(value):
             self.note(value.attrs)
             return value.blocks
         return ()
@@ -263,7 +264,7 @@ def _is_ours(value: Any) -> bool:
 
 
 def _is_frozen(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009
+    return dataclasses.is_dataclass(type(value)) and bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009
 
 
 def _put_attributes(value: Any, held: dict[str, Any]) -> None:
@@ -289,23 +290,23 @@ _COPIES: dict[type, Callable[[Any], Any]] = {
 
 
 def _put_items(value: Any, held: Any) -> None:
-    if isinstance(value, list):
+    if is_a(value, list):
         if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
             value[:] = held
-    elif isinstance(value, deque):
+    elif is_a(value, deque):
         value.clear()
         value.extend(held)
-    elif isinstance(value, (set, weakref.WeakSet)):
+    elif is_a(value, (set, weakref.WeakSet)):
         if value != held:
             value.clear()
             value.update(held)
-    elif isinstance(value, dict):
+    elif is_a(value, dict):
         if len(value) != len(held) or any(a is not b for a, b in zip(value, held)) or any(
             value[key] is not one for key, one in held.items()
         ):  # fmt: skip
             value.clear()
             value.update(held)
-    elif isinstance(value, torch_internals.TensorDict):
+    elif is_a(value, torch_internals.TensorDict):
         value.clear()
         value.update(held)
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.recording import gradients, hook_calls, hooked_tensors, leaf_gradients, shared_gradients
@@ -42,8 +43,8 @@ def backward(
             raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
                                "`backward()`. Please only use `grad_tensors`.")  # fmt: skip
         grad_tensors = grad_variables
-    inputs = tuple(inputs) if isinstance(inputs, Iterator) else inputs
-    if inputs is not None and not isinstance(inputs, torch.Tensor) and len(inputs) == 0:
+    inputs = tuple(inputs) if is_a(inputs, Iterator) else inputs
+    if inputs is not None and not is_a(inputs, torch.Tensor) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = gradients.roots(session, tensors, grad_tensors)
     if inputs is None:

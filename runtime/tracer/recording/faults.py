@@ -29,6 +29,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.theirs import is_for_user
 from runtime.tracer.ambient.unasked import module_name, unasked
@@ -68,16 +69,16 @@ def is_ours(error: BaseException) -> bool:
 
     Where it is not, it says what eager says.
     """
-    if isinstance(error, ProgramError):
+    if is_a(error, ProgramError):
         return True
-    if isinstance(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
+    if is_a(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
         return False
     if module_name(type(error)).startswith("torch._subclasses"):  # what only torch's stand-ins raise
         return True
     say_as_eager(error)
     if error in _vetted and _is_asked_by_the_tracer(error):
         return True
-    if isinstance(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
+    if is_a(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
         return False
     innermost = True
     for entry in reversed(list(_entries(error.__traceback__))):
@@ -141,7 +142,7 @@ def is_torchs(error: BaseException) -> bool:
 
 def internal(error: BaseException, location: Location | None = None) -> InternalError:
     """The located error for a fault of ours; to be raised ``from`` it."""
-    summary = error.summary if isinstance(error, Dy2StaticError) else (_text(error).strip() or "no message")
+    summary = error.summary if is_a(error, Dy2StaticError) else (_text(error).strip() or "no message")
     if len(summary) > 300:
         summary = summary[:300] + "..."
     place = source_places.error_place(error)
@@ -175,11 +176,11 @@ def comes_of_code(error: BaseException) -> bool:
 
     ``raise KeyboardInterrupt`` is a statement like another.
     """
-    if isinstance(error, Exception):
+    if is_a(error, Exception):
         return True
-    if isinstance(error, KeyboardInterrupt):
+    if is_a(error, KeyboardInterrupt):
         return _is_on_purpose(error)
-    return not isinstance(error, GeneratorExit) and module_name(type(error)).partition(".")[0] not in _OWN
+    return not is_a(error, GeneratorExit) and module_name(type(error)).partition(".")[0] not in _OWN
 
 
 _OWN = ("runtime", "dy2static")
@@ -192,7 +193,7 @@ def require_users(session: Session, error: BaseException) -> None:
         InternalError: D2S290.
         TraceError: D2S228, the tracer went round in a value that holds itself.
     """
-    if isinstance(error, RecursionError) and in_tracer(error):
+    if is_a(error, RecursionError) and in_tracer(error):
         session.exceptions.last_error = went_round(session, source_places.error_place(error))
         raise session.exceptions.last_error from error
     if is_ours(error):
@@ -210,8 +211,8 @@ def guarded(session: Session | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        users = isinstance(error, torch_internals.shape_errors()) or not is_ours(error)
-        if users and not isinstance(error, RecursionError):
+        users = is_a(error, torch_internals.shape_errors()) or not is_ours(error)
+        if users and not is_a(error, RecursionError):
             raise
         raise internal(error, session.location() if session is not None else None) from error
 
@@ -235,14 +236,14 @@ def _is_fault(entry: TracebackType, error: BaseException, innermost: bool) -> bo
     if is_for_user(code):
         return False
     acts = code.co_filename.startswith(tuple(acting)) and code.co_filename not in looking
-    if innermost and (_raises(entry) or isinstance(error, AssertionError)):
-        return isinstance(error, AssertionError) and not (acts and _raises(entry))
+    if innermost and (_raises(entry) or is_a(error, AssertionError)):
+        return is_a(error, AssertionError) and not (acts and _raises(entry))
     return not acts or not _is_about_values(entry)
 
 
 def _raises(entry: TracebackType) -> bool:
     """Whether the code at ``entry`` raises on purpose: it stands at a ``raise`` statement."""
-    return any(isinstance(node, ast.Raise) for node in _at(entry))
+    return any(is_a(node, ast.Raise) for node in _at(entry))
 
 
 def _is_about_values(entry: TracebackType) -> bool:
@@ -254,20 +255,20 @@ def _is_about_values(entry: TracebackType) -> bool:
 
 def _touches(node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
     operands: list[ast.AST | None]
-    if isinstance(node, ast.Call):
+    if is_a(node, ast.Call):
         function = node.func
-        if isinstance(function, ast.Name) and _is_our_own(names.get(function.id, code)):
+        if is_a(function, ast.Name) and _is_our_own(names.get(function.id, code)):
             return False
         operands = [function, *node.args, *(keyword.value for keyword in node.keywords)]
-    elif isinstance(node, ast.Subscript):
+    elif is_a(node, ast.Subscript):
         operands = [node.value, node.slice]
-    elif isinstance(node, ast.BinOp):
+    elif is_a(node, ast.BinOp):
         operands = [node.left, node.right]
-    elif isinstance(node, ast.Compare):
+    elif is_a(node, ast.Compare):
         operands = [node.left, *node.comparators]
-    elif isinstance(node, ast.UnaryOp):
+    elif is_a(node, ast.UnaryOp):
         operands = [node.operand]
-    elif isinstance(node, (ast.For, ast.comprehension)):
+    elif is_a(node, (ast.For, ast.comprehension)):
         operands = [node.iter]
     else:
         operands = [node]
@@ -275,11 +276,11 @@ def _touches(node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
 
 
 def _is_given(node: ast.AST | None, code: CodeType, names: dict[str, Any]) -> bool:
-    if isinstance(node, ast.Starred):
+    if is_a(node, ast.Starred):
         node = node.value
-    if isinstance(node, (ast.Subscript, ast.Call)):
+    if is_a(node, (ast.Subscript, ast.Call)):
         return _touches(node, code, names)
-    if not isinstance(node, ast.Name) or node.id in ("session", "self", "cls"):
+    if not is_a(node, ast.Name) or node.id in ("session", "self", "cls"):
         return False
     local = node.id in (*code.co_varnames, *code.co_freevars, *code.co_cellvars)
     return local and not _is_our_own(names.get(node.id))
@@ -288,14 +289,14 @@ def _is_given(node: ast.AST | None, code: CodeType, names: dict[str, Any]) -> bo
 def _is_our_own(value: Any) -> bool:
     """Whether a function is one of ours; ``value`` may be anything."""
     made = unasked(value, "__code__")
-    return isinstance(made, CodeType) and made.co_filename.startswith(tuple(folders))
+    return is_a(made, CodeType) and made.co_filename.startswith(tuple(folders))
 
 
 def _at(entry: TracebackType) -> list[ast.AST]:
     """The expressions and statements of the source that ``entry`` may stand at: one, where Python knows the column."""
     code = entry.tb_frame.f_code
     nodes = _nodes(code.co_filename).get(entry.tb_lineno, [])
-    raises: list[ast.AST] = [node for node in nodes if isinstance(node, (ast.Raise, ast.Assert))]
+    raises: list[ast.AST] = [node for node in nodes if is_a(node, (ast.Raise, ast.Assert))]
     if sys.version_info < (3, 11) or entry.tb_lasti < 0:
         return raises or nodes
     positions = list(code.co_positions())[entry.tb_lasti // 2]
@@ -315,7 +316,7 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     except (SyntaxError, ValueError):
         return found
     for node in ast.walk(tree):
-        if isinstance(node, (ast.expr, ast.Raise, ast.Assert, ast.For)):
+        if is_a(node, (ast.expr, ast.Raise, ast.Assert, ast.For)):
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 found.setdefault(line, []).append(node)
     return found

@@ -22,6 +22,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Operator, TensorType, Variable
 from runtime.ir.operator import leaves
+from runtime.kinds import is_a
 from runtime.tracer.recording.gradient_paths import FORMULA, Paths
 from runtime.tracer.recording.histories import on_stand_ins
 from runtime.tracer.recording.session import Session
@@ -71,7 +72,7 @@ class _Expansion:
         """Who made the results, and what they are made of."""
         self._arriving: dict[Variable, list[Variable]] = {}
         """By value: the shares of its gradient that need one."""
-        wanted = [var for var in leaves(op.args[1]) if isinstance(var, Variable)]
+        wanted = [var for var in leaves(op.args[1]) if is_a(var, Variable)]
         leading = paths.leading(set(wanted))
         for root, given in roots:
             if given is not None and root in leading:
@@ -93,7 +94,7 @@ class _Expansion:
         given = [self._new(self._arriving[var], False) if var in self._arriving else None for var in results]
         found = None if maker is None else _nodes(self.session, maker, results, [*sources], given)
         if maker is None or found is None:
-            anything = self._new([var for var in leaves(self.op.args) if isinstance(var, Variable)], True)
+            anything = self._new([var for var in leaves(self.op.args) if is_a(var, Variable)], True)
             for var in sources:
                 self._arriving.setdefault(var, []).append(anything)
             return
@@ -135,7 +136,7 @@ def _in_order(
             done.add(one)
             todo.append((one, True))
             todo += [(user, False) for var in results[one] for user in users.get(var, ())]
-    return [(one if isinstance(one, Operator) else None, results[one]) for one in order]
+    return [(one if is_a(one, Operator) else None, results[one]) for one in order]
 
 
 def _nodes(
@@ -158,7 +159,7 @@ def _derived(
                                  allow_unused=True)  # fmt: skip
     ends: dict[Any, _Ref] = {id(value): ("operand", var) for var, value in stand_ins.items()}
     ends.update((id(one), ("given", place)) for one, place in zip(starts, places))
-    made = {torch_internals.node_of(one): place for place, one in enumerate(results) if isinstance(one, torch.Tensor)}
+    made = {torch_internals.node_of(one): place for place, one in enumerate(results) if is_a(one, torch.Tensor)}
     numbers: dict[Any, int] = {}
     todo: list[Any] = []
 

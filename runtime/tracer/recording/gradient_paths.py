@@ -18,6 +18,7 @@ from runtime.ir.definition import About, definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.ops.update import is_counted
 from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken, block_taken
@@ -181,7 +182,7 @@ class _Walk:
 
     def _inside(self, block: Block, value: Operand) -> Reached:
         """What a Block makes a value of that it yields: values from outside, and its own arguments."""
-        if not isinstance(value, Variable):
+        if not is_a(value, Variable):
             return {}
         makers = makers_in(self.session, block.ops)
         found = self.back(makers, {value: True})
@@ -193,7 +194,7 @@ class _Walk:
             return
         if op.name == FORMULA:
             self.through.add(op)
-            yield from ((var, False) for var in op.args if isinstance(var, Variable))
+            yield from ((var, False) for var in op.args if is_a(var, Variable))
             return
         kind, own_gradient = flow_of(op).kind, definition_of(op.name).own_gradient
         if op.name == "update":
@@ -234,7 +235,7 @@ class _Walk:
     def _update(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """A write: what was written is still in the history, and so is what was written to it, while one is kept."""
         (block,) = op.blocks
-        bases = [base for base in op.args if isinstance(base, Variable)]
+        bases = [base for base in op.args if is_a(base, Variable)]
         if place < len(bases):
             yield bases[place], True
         if not self._recorded(op):
@@ -260,7 +261,7 @@ class _Walk:
                 continue
             outer = {
                 block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None
-                if (inner := port.inner[number]) is not None and isinstance(arg := op.args[port.arg], Variable)
+                if (inner := port.inner[number]) is not None and is_a(arg := op.args[port.arg], Variable)
             }  # fmt: skip
             self.inside.update((arg, [var]) for arg, var in outer.items())
             yields = [port.yields[number] for port in flow_of(op).ports(op) if port.output == place and port.yields]
@@ -283,7 +284,7 @@ class _Walk:
         for var, port in own.items():
             before = [] if port.arg is None else [*_tensors(op.args[port.arg])]
             after = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
-            self.inside[var] = [one for one in (*before, *after) if isinstance(one, Variable)]
+            self.inside[var] = [one for one in (*before, *after) if is_a(one, Variable)]
         todo, seen = [(port, True) for port in ports if port.output == place], set()
         while todo:
             port, last = todo.pop()
@@ -316,13 +317,13 @@ class _Walk:
 
 def _carries(var: Variable) -> bool:
     """Whether a gradient may flow to a value."""
-    if isinstance(var.type, TensorType):
+    if is_a(var.type, TensorType):
         return var.type.dtype is None or var.type.dtype.is_floating_point or var.type.dtype.is_complex
-    return isinstance(var.type, ArrayType)
+    return is_a(var.type, ArrayType)
 
 
 def _tensors(operand: Operand) -> Iterator[Variable]:
-    return (var for var in leaves(operand) if isinstance(var, Variable) and _carries(var))
+    return (var for var in leaves(operand) if is_a(var, Variable) and _carries(var))
 
 
 __all__ = ["Paths", "Reached", "before_loops", "reached"]

@@ -16,6 +16,7 @@ from runtime.ir import ArrayType, Operand, Operator, TensorType, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of, may_pass, passed
+from runtime.kinds import is_a
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -57,7 +58,7 @@ class Sources:
             return
         if kind is Kind.BRANCH:
             for number, one in enumerate(_of_paths(op, op.outputs.index(var))):
-                if isinstance(one, Variable) and block_taken(op, taken) in (None, number):
+                if is_a(one, Variable) and block_taken(op, taken) in (None, number):
                     yield from self.ways(one, self._take(op, number, taken))
             return
         if kind is Kind.LOOP:
@@ -73,7 +74,7 @@ class Sources:
             if type(value) in (bool, int):
                 taken[output] = _block_of(value)
         (selector, *_) = op.args
-        if not isinstance(selector, Variable):
+        if not is_a(selector, Variable):
             return taken
         taken[selector] = number
         maker = self._made.get(selector)
@@ -93,7 +94,7 @@ class Sources:
         for port in flow_of(op).ports(op):
             for block, position in zip(op.blocks, port.yields):
                 value = None if port.output != op.outputs.index(var) or position is None else block.yields[position]
-                for one, others in self.ways(value, taken) if isinstance(value, Variable) else ():
+                for one, others in self.ways(value, taken) if is_a(value, Variable) else ():
                     if one in inside:
                         yield one, {**others, op: LAST_ITERATION}
                     else:
@@ -115,7 +116,7 @@ class Sources:
 
     def _ends(self, values: set[Variable]) -> list[Variable]:
         """Those of some values that no Operator has from another one as it is."""
-        return [one for one in values if isinstance(one.type, TensorType) and not [*self._before(one)]]
+        return [one for one in values if is_a(one.type, TensorType) and not [*self._before(one)]]
 
     def _is_start(self, var: Variable, outside: bool) -> bool:
         op = self._made.get(var)
@@ -131,7 +132,7 @@ class Sources:
             return
         if may_pass(op):
             yield from passed(op, op.outputs.index(var))
-        elif op.name in _ITEMS or isinstance(var.type, ArrayType):
+        elif op.name in _ITEMS or is_a(var.type, ArrayType):
             yield from _operands(op)
 
 
@@ -139,7 +140,7 @@ def block_taken(op: Operator, taken: Taken) -> int | None:
     """Which Block of a branch ran, if that is known."""
     number = taken.get(op)
     (selector, *_) = op.args
-    return taken.get(selector) if number is None and isinstance(selector, Variable) else number
+    return taken.get(selector) if number is None and is_a(selector, Variable) else number
 
 
 def _block_of(value: Operand) -> int:
@@ -159,7 +160,7 @@ def _of_paths(op: Operator, place: int) -> list[Operand]:
 
 def _operands(op: Operator) -> Iterator[Variable]:
     operands = leaves((op.args, tuple(op.kwargs.values())))
-    return (one for one in operands if isinstance(one, Variable) and isinstance(one.type, (ArrayType, TensorType)))
+    return (one for one in operands if is_a(one, Variable) and is_a(one.type, (ArrayType, TensorType)))
 
 
 __all__ = ["LAST_ITERATION", "NO_ITERATION", "Sources", "Taken", "block_taken"]

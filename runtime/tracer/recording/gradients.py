@@ -13,6 +13,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Operand, Variable
 from runtime.ir.ports import may_pass, passed
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.memory import outside_graphs
 from runtime.tracer.memory.conditions import either
@@ -417,7 +418,7 @@ def _result(session: Session, tensor: torch.Tensor, var: Variable, needs: Flag) 
 
 
 def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+    return is_a(value, torch.Tensor)
 
 
 def tensors(session: Session, values: Any, what: str) -> list[torch.Tensor]:

@@ -27,6 +27,7 @@ from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of, is_path
 from runtime.ir.views import HOLE, fill
 from runtime.ir.walk import map_operand
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.ops.update import is_unnoticed
 from runtime.tracer.ambient.calls import flatten_results
@@ -165,7 +166,7 @@ class _Names:
         names = self._constants(var, set())
         if names is not None and len(names) <= 1:
             (name,) = names or (None,)
-            if not isinstance(name, Variable):
+            if not is_a(name, Variable):
                 return name
             return self.session.emit("grad.history", [name])[0]
         scope, op = self._maker(var)
@@ -199,7 +200,7 @@ class _Names:
     def _constants(self, var: Operand, seen: set[Variable]) -> set[str | Variable] | None:
         """All names that a value may have, an input or parameter standing for its own; None where that is not known
         yet, inside a loop that is being traced."""
-        if not isinstance(var, Variable) or var in seen:
+        if not is_a(var, Variable) or var in seen:
             return set()
         seen.add(var)
         var = self._unhooked(var)
@@ -218,7 +219,7 @@ class _Names:
             rows: list[tuple[PathEnd | None, Operand]] = [*zip(self._ends(scope, op), yields)]
             return self._union(rows if port.arg is None else [*rows, (None, op.args[port.arg])], seen)
         name = self._of_operator(op, op.outputs.index(var), seen)
-        return name if isinstance(name, set) or name is None else {name} - {""}
+        return name if is_a(name, set) or name is None else {name} - {""}
 
     def _union(
         self, rows: Sequence[tuple[PathEnd | None, Operand]], seen: set[Variable]
@@ -310,9 +311,9 @@ class _Names:
         return any(torch_internals.is_composite(aten.resolve(one.name)) for one in ops)
 
     def _open(self, op: Operator) -> bool:
-        types = [var.type for var in leaves(op.args) if isinstance(var.type, TensorType)]
+        types = [var.type for var in leaves(op.args) if is_a(var.type, TensorType)]
         return any(type_.shape is None or any(type(dim) is not int for dim in type_.shape) for type_ in types) or any(
-            isinstance(var.type, ScalarType) for var in leaves(op.args))
+            is_a(var.type, ScalarType) for var in leaves(op.args))
 
     def _run(self, op: Operator, index: int, size: int, real: bool) -> tuple[str | None, Variable | None]:
         """The name of a result's node, or the operand that the result is."""
@@ -353,17 +354,17 @@ class _Names:
 
     def _stand_in(self, var: Variable, size: int, real: bool, written: bool) -> Any:
         """A value like a Variable's, of ``size`` where that is not known; what is ``written`` is no leaf."""
-        if isinstance(var.type, ScalarType):
+        if is_a(var.type, ScalarType):
             if self.number is not None and var.type.kind in ("int", "float"):
                 return self.number if var.type.kind == "int" else float(self.number)
             return {"int": 0 if written else size, "float": 0.5, "bool": True, "str": ""}[var.type.kind]
         type_ = var.type
-        if isinstance(type_, ArrayType):
-            element = type_.element if isinstance(type_.element, TensorType) else TensorType(None, None)
+        if is_a(type_, ArrayType):
+            element = type_.element if is_a(type_.element, TensorType) else TensorType(None, None)
             item = Variable("", TensorType(element.dtype or torch.get_default_dtype(), element.shape or (size,)))
             self.session.looks.of[item] = Look(True, None, torch.device("cpu"))
             return [self._stand_in(item, size, real, written), self._stand_in(item, size, real, written)]
-        if not isinstance(type_, TensorType) or type_.dtype is None or type_.shape is None:
+        if not is_a(type_, TensorType) or type_.dtype is None or type_.shape is None:
             raise _Unknown("its dtype or rank differs between paths")
         shape = [dim if type(dim) is int else size for dim in type_.shape]
         look = self.session.looks.of.get(var, _NO_LOOK)
@@ -432,7 +433,7 @@ class _Names:
 
 
 def _staged(name: Operand) -> Any:
-    return scalars.wrap(name) if isinstance(name, Variable) else name or torch_internals.LEAF
+    return scalars.wrap(name) if is_a(name, Variable) else name or torch_internals.LEAF
 
 
 class _AtEnd:
@@ -451,7 +452,7 @@ class _AtEnd:
 
 def _name(session: Session, value: Any) -> Any:
     """The name, as an operand where the trace stands."""
-    found = _Names(session).operand(value) if isinstance(value, Variable) else None
+    found = _Names(session).operand(value) if is_a(value, Variable) else None
     return "" if found is None else found
 
 
@@ -499,11 +500,11 @@ def _put(template: Any, source: Any, stand_in: Callable[[Variable], Any]) -> Any
     """Arguments with values for Variables, and ``source`` where a view step has its hole."""
     if template is HOLE:
         return source
-    if isinstance(template, Variable):
+    if is_a(template, Variable):
         return stand_in(template)
-    if isinstance(template, (list, tuple)):
+    if is_a(template, (list, tuple)):
         return type(template)(_put(item, source, stand_in) for item in template)
-    if isinstance(template, slice):
+    if is_a(template, slice):
         return slice(*(_put(part, source, stand_in) for part in (template.start, template.stop, template.step)))
     return template
 

@@ -21,6 +21,7 @@ import torch
 from runtime.ir import Block, Location, Operand, Operator, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.walk import map_operand
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.ambient import state
 from runtime.tracer.python_state.journal import Place
@@ -156,7 +157,7 @@ def _is_first(one: Variable, other: Variable, results: list[Any], stand_ins: dic
     order: list[Variable] = []
     for var in (one, other):
         stand_ins[var].requires_grad_().register_hook(functools.partial(_note, order, var))
-    roots = [result for result in results if isinstance(result, torch.Tensor) and result.requires_grad]
+    roots = [result for result in results if is_a(result, torch.Tensor) and result.requires_grad]
     with state.away():
         torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])
     return order[0] is one
@@ -176,7 +177,7 @@ def require_settled(session: Session, results: Iterable[Operand]) -> None:
     if not session.graph.hook_records:
         return
     looks = session.looks.of
-    roots = [one for one in results if isinstance(one, Variable) and one in looks and looks[one].requires_grad]
+    roots = [one for one in results if is_a(one, Variable) and one in looks and looks[one].requires_grad]
     through = reached(session, roots, ()).through
     for op, record in session.graph.hook_records.items():
         if op not in through or any(op in used.ops and used.when.always for used in session.graph.used_up):
@@ -235,13 +236,13 @@ def _attrs(op: Operator) -> dict[str, Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, Variable) or isinstance(other, Variable) or type(one) is not type(other):
+    if is_a(one, Variable) or is_a(other, Variable) or type(one) is not type(other):
         return one is other
-    if isinstance(one, (list, tuple)):
+    if is_a(one, (list, tuple)):
         return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, dict):
+    if is_a(one, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, slice):
+    if is_a(one, slice):
         return _equal((one.start, one.stop, one.step), (other.start, other.stop, other.step))
     return one is other or bool(one == other) or one != one and other != other
 

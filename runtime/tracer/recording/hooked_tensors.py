@@ -21,6 +21,7 @@ import torch
 
 from runtime.ir import Block, Operator, TensorType, Variable
 from runtime.ir.walk import map_operand, substitute
+from runtime.kinds import is_a
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.storage_table import TensorInfo, note_unknown_alias
 from runtime.tracer.recording import leaf_changes
@@ -123,7 +124,7 @@ def _read_before(session: Session, op: Operator, var: Variable, source: Variable
 def may_have_history(op: Operator) -> bool:
     """Whether a gradient may come from what an Operator gives to what it reads."""
     return op.name != "aten.detach.default" and any(
-        isinstance(out.type, TensorType) and (
+        is_a(out.type, TensorType) and (
             out.type.dtype is None or out.type.dtype.is_floating_point or out.type.dtype.is_complex)
         for out in op.outputs)  # fmt: skip
 
@@ -193,7 +194,7 @@ def take_off(session: Session, op: Operator) -> None:
         raise session.error("a hook is removed on a path that only some inputs take, or in a loop", code="D2S213",
                             hint="Remove it where it was registered, or let the hook decide what it does.")
     (source,), (out,) = op.args, op.outputs
-    assert isinstance(source, Variable)
+    assert is_a(source, Variable)
     maker = next(one for one in hooked.block.ops if source in one.outputs)
     hooked.block.ops.remove(op)
     _change(session, maker, *(one for one in hooked.block.ops if _reads(one, source)))

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.theirs import theirs
@@ -93,7 +94,7 @@ _DEEPEST = 32
 
 
 def _has_staged(values: Any) -> bool:
-    return any(isinstance(value, Staged) for value in walk(values, _items, _DEEPEST))
+    return any(is_a(value, Staged) for value in walk(values, _items, _DEEPEST))
 
 
 def _items(value: Any) -> Any:
@@ -110,7 +111,7 @@ class History(Transient):
         self.refuse(f"'.{name}'")
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, History):
+        if is_a(other, History):
             self.refuse("the identity")
         return False
 
@@ -214,9 +215,9 @@ class Interceptor(torch_internals.TorchFunctionMode):
             return torch_internals.sparse_count(args[0])
         if name == "is_coalesced" and session.knows(args[0]):
             sparse_parts.require_known_order(session, args[0])
-        if name == "numpy" and isinstance(args[0], torch.Tensor) and not session.code.unconverted:
+        if name == "numpy" and is_a(args[0], torch.Tensor) and not session.code.unconverted:
             return numpy_calls.of_tensor(session, args[0], *args[1:], **kwargs)
-        if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
+        if name in _REFUSED and (args and is_a(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
                 f".{name}() {_REFUSED[name]} while the function is being converted",
                 code="D2S213",
@@ -243,8 +244,8 @@ class Interceptor(torch_internals.TorchFunctionMode):
             if instead is not None:
                 part = self.__torch_function__(torch.Tensor.__getitem__, types, (args[0], instead[0]))
                 return self.__torch_function__(func, types, (part, instead[1], *args[2:]))
-        if name in _FACTORIES and isinstance(kwargs.get("out"), torch.Tensor) and not any(
-                isinstance(one, torch.Tensor) for one in args):
+        if name in _FACTORIES and is_a(kwargs.get("out"), torch.Tensor) and not any(
+                is_a(one, torch.Tensor) for one in args):
             needs = bool(kwargs.pop("requires_grad", False))
             return gradients.given_to_factory(session, self._called(func, args, kwargs), needs)
         if name in _SPACED and kwargs.get("out") is None:
@@ -256,10 +257,10 @@ class Interceptor(torch_internals.TorchFunctionMode):
 
     def _without_history(self, given: Any) -> Any:
         """Arguments of a factory, whose result has no history whatever its bounds are."""
-        items = given.items() if isinstance(given, dict) else enumerate(given)
+        items = given.items() if is_a(given, dict) else enumerate(given)
         found = {key: self._detach("detach", torch.Tensor.detach, (one,), {})
-                 if isinstance(one, torch.Tensor) else one for key, one in items}  # fmt: skip
-        return found if isinstance(given, dict) else tuple(found.values())
+                 if is_a(one, torch.Tensor) else one for key, one in items}  # fmt: skip
+        return found if is_a(given, dict) else tuple(found.values())
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What torch's function gives."""
@@ -271,7 +272,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
             result = number_arguments.called(session, func, args, kwargs)
         except RuntimeError as error:
             said = error.args[0] if error.args else None  # which may be a text that only the run knows
-            if not isinstance(said, str) or ".numpy() is not supported for tensor subclasses" not in said:
+            if not is_a(said, str) or ".numpy() is not supported for tensor subclasses" not in said:
                 raise
             raise session.error(
                 "NumPy reads a tensor's data while the function is being converted",
@@ -378,7 +379,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
         """
         ask = leaf_gradients.read if attribute == "grad" else leaf_gradients.retains
         found = ask(self.session, tensor)
-        if isinstance(found, (Choice, Staged)):
+        if is_a(found, (Choice, Staged)):
             raise self.session.undecidable()
         return found
 

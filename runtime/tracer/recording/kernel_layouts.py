@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.recording.session import Session
 
 _NAMES = frozenset(
@@ -35,7 +36,7 @@ def has_its_own(func: Any, args: Any) -> bool:
     """Whether it is an operator whose kernels have layouts of their own."""
     name = func._schema.name
     if name == "aten::cat":
-        return any(isinstance(one, torch.Tensor) and one.dim() in _INNERMOST for one in args[0])
+        return any(is_a(one, torch.Tensor) and one.dim() in _INNERMOST for one in args[0])
     if name == "aten::pad":
         return len(args) > 2 and args[2] != "constant"
     return name == _ATTENTION or name in _NAMES and not func._schema.is_mutable
@@ -52,13 +53,13 @@ def settle(session: Session, func: Any, args: Any, kwargs: Any, result: Any, nee
         return result
     if fake.layout is not torch.strided or _lies_plainly(fake):
         return result
-    one = result if isinstance(result, torch.Tensor) else result[0]
+    one = result if is_a(result, torch.Tensor) else result[0]
     if torch_internals.is_unknown((*args, *kwargs.values())):
         if not _is_channels_last(fake):
             session.values.any_layout[one] = True
         return result
     real = torch_internals.real_results(func, args, kwargs, needs)
-    found = real if real is None or isinstance(real, torch.Tensor) else real[0]
+    found = real if real is None or is_a(real, torch.Tensor) else real[0]
     if found is None or found.shape != one.shape or found.stride() == torch_internals.strides_of(one):
         return result
     with torch_internals.fake_only(session.fake_mode):

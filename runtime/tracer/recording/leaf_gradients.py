@@ -17,6 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Location, Operand, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import aliases, hung
 from runtime.tracer.memory.deferred import unneeded
@@ -143,7 +144,7 @@ def write(session: Session, tensor: torch.Tensor, value: Any) -> None:
         RuntimeError: PyTorch lets no such tensor be this one's gradient.
         TraceError: What ``of`` raises.
     """
-    for one in value.options if isinstance(value, Choice) else (value,):
+    for one in value.options if is_a(value, Choice) else (value,):
         _require_fitting(session, tensor, one)
     _store(session, of(session, tensor), value)
 
@@ -157,7 +158,7 @@ def _require_fitting(session: Session, tensor: torch.Tensor, value: Any) -> None
     """Raise what PyTorch raises, which compares what the two look like."""
     if value is None:
         return
-    if not isinstance(value, torch.Tensor):
+    if not is_a(value, torch.Tensor):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
@@ -216,7 +217,7 @@ def _through(session: Session, hooks: list[Any], grad: torch.Tensor) -> torch.Te
 def accumulate_where_asked(session: Session, tensor: torch.Tensor, grad: Any) -> None:
     """``accumulate``; of a tensor that is no leaf where its gradient is retained on the path taken."""
     asked = hung.retains(session, tensor)
-    if isinstance(asked, bool):
+    if is_a(asked, bool):
         accumulate(session, tensor, grad)
         return
     chosen = Choice(session.scalar("select", asked, 1, 0), (False, True))
@@ -245,7 +246,7 @@ def _hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]
     place = session.graph.hooks.get(id(tensor))
     if place is None:
         return first, last
-    if isinstance(place.hooks, Choice):
+    if is_a(place.hooks, Choice):
         raise session.error("which hooks a tensor has depends on the path that was taken", code="D2S213",
                             hint="Register the hook on every path, and let it decide what it does.")
     return ([*first, *(one.hook for one in place.hooks if not one.after)],
@@ -284,7 +285,7 @@ def remove_hook(session: Session, hook: LeafHook) -> None:
 
 
 def _set_hooks(session: Session, place: LeafHooks, change: Callable[[Any], Any]) -> None:
-    if isinstance(place.hooks, Choice):
+    if is_a(place.hooks, Choice):
         raise session.error("which hooks a tensor has depends on the path that was taken", code="D2S213",
                             hint="Register and remove the hook on every path.")
     session.journal.note_attribute(place, "hooks")
@@ -298,16 +299,16 @@ def require_no_hooks(session: Session, results: Collection[Operand]) -> None:
     Raises:
         TraceError: D2S213.
     """
-    left = [place for place in session.graph.hooks.values() if isinstance(place.hooks, Choice) or place.hooks]
+    left = [place for place in session.graph.hooks.values() if is_a(place.hooks, Choice) or place.hooks]
     looks = session.looks.of
-    roots = [one for one in results if isinstance(one, Variable) and one in looks and looks[one].requires_grad]
+    roots = [one for one in results if is_a(one, Variable) and one in looks and looks[one].requires_grad]
     for place in left:
         tensor = place.tensor
         inside = torch_internals.is_fake(tensor) and session.inputs.own_variable(tensor) is None
         if inside and not (session.visible(session.info(tensor).storage.first) and session.read(tensor) in reached(
                 session, roots, [session.read(tensor)]).found):
             continue
-        where = None if isinstance(place.hooks, Choice) else place.hooks[0].where
+        where = None if is_a(place.hooks, Choice) else place.hooks[0].where
         raise session.error(
             "a hook that a converted function registered on a leaf is still there when it returns: "
             + ("no gradient that is asked for outside would go through it" if inside else
@@ -329,10 +330,10 @@ def _callers_hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], l
 
 def _given_by(session: Session, result: Any, grad: torch.Tensor) -> torch.Tensor:
     """The gradient after a hook that gave ``result``."""
-    if isinstance(result, Choice):
+    if is_a(result, Choice):
         raise session.error("a hook gives another gradient on some paths only", code="D2S213",
                             hint="Return a tensor on every path.")
-    if result is not None and not isinstance(result, torch.Tensor):
+    if result is not None and not is_a(result, torch.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     return grad if result is None else result
 

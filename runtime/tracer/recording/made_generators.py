@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from runtime.kinds import is_a
 from runtime.ops.host import Made
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.recording.session import Session
@@ -27,7 +28,7 @@ def note(session: Session, family: str, made: Any) -> None:
 
 def place_of(generator: Any) -> Any:
     """Where the numbers of a generator are; None if it is of no class that has such a place."""
-    if isinstance(generator, random.Random):
+    if is_a(generator, random.Random):
         return generator.getstate()
     if has_unasked(generator, "bit_generator"):
         return repr(generator.bit_generator.state)

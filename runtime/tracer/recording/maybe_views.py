@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.ops.corrections import MAYBE_VIEWS
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.memory.storage_table import Storage
@@ -29,7 +30,7 @@ def settle(session: Session, func: Any, args: Any) -> None:
     if _FOUND not in session.call.known.sized or not _asks(session, func, args):
         return
     for size in session.fake(args[0]).shape:
-        if isinstance(size, torch.SymInt) and not squeezes.is_known(session, size):
+        if is_a(size, torch.SymInt) and not squeezes.is_known(session, size):
             squeezes.not_one(session, size)
 
 
@@ -37,7 +38,7 @@ def note(session: Session, func: Any, args: Any, made: Iterable[Storage]) -> Non
     """Note memory that may be that of the argument, for some sizes."""
     if not _asks(session, func, args) or _FOUND in session.call.known.sized:
         return
-    if any(isinstance(size, torch.SymInt) and not squeezes.is_known(session, size)
+    if any(is_a(size, torch.SymInt) and not squeezes.is_known(session, size)
            for size in session.fake(args[0]).shape):  # fmt: skip
         for storage in (*made, session.info(args[0]).storage):
             storage.shared_by_size = True
@@ -53,7 +54,7 @@ def require_settled(session: Session, written: Iterable[Storage]) -> None:
 
 
 def _asks(session: Session, func: Any, args: Any) -> bool:
-    return func._schema.name in _NAMES and session.replaying is None and isinstance(args[0], torch.Tensor)
+    return func._schema.name in _NAMES and session.replaying is None and is_a(args[0], torch.Tensor)
 
 
 __all__ = ["note", "require_settled", "settle"]

@@ -16,6 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import Dim, Type, Variable
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import flatten_results, tensors_in
 from runtime.tracer.memory.conditions import ALWAYS, when
@@ -231,7 +232,7 @@ def _without_out(func: Any, args: Any, kwargs: Any, fake_call: Callable[..., Any
         return None
     names = [argument.name for argument in func._schema.arguments if argument.is_out]
     made = fake_call(functional, args, {name: value for name, value in kwargs.items() if name not in names})
-    return [one for one in flatten_results(made) if isinstance(one, torch.Tensor)]
+    return [one for one in flatten_results(made) if is_a(one, torch.Tensor)]
 
 
 def out_of_graph(session: Session, func: Any, args: Any, kwargs: Any, infos: dict[int, TensorInfo]) -> bool:

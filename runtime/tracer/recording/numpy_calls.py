@@ -15,6 +15,7 @@ import numpy
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.ops import host_numpy
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -67,7 +68,7 @@ def _said(sample: torch.Tensor, needs: bool, force: bool) -> RuntimeError | Type
 
 def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:
     """``torch.from_numpy(array)``: a tensor in the array's memory."""
-    if isinstance(array, NumpyCopy):
+    if is_a(array, NumpyCopy):
         raise session.error("a tensor is made of a NumPy array with negative strides, or that may not be written",
                             code="D2S213", hint="Use .copy() of the array.")
     return array.tensor.detach()
@@ -114,7 +115,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for value in values:
         if not _is_operand(value):
             raise _refusal(session, name, f"is given a {type(value).__name__}")
-    if any(isinstance(value, Staged) for value in values) and not _takes_numbers(name, args):
+    if any(is_a(value, Staged) for value in values) and not _takes_numbers(name, args):
         raise _refusal(session, name, "is given a number that is only known while the Program runs")
     many, looks = _tried(session, name, args, kwargs)
     operands = [_operand(session, arg) for arg in args]
@@ -130,8 +131,8 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for fake, var, look in zip(fakes, made, looks):
         result = session.fresh(fake, var)
         for other in results + values if look.shared else []:
-            tensor = other.tensor if isinstance(other, NumpyArray) else other
-            if isinstance(tensor, torch.Tensor):
+            tensor = other.tensor if is_a(other, NumpyArray) else other
+            if is_a(tensor, torch.Tensor):
                 note_maybe_copy(session.info(tensor).storage, session.info(result).storage,
                                 "NumPy made an array of another's memory", session.location())  # fmt: skip
         results.append(_wrapped(session, result, look))
@@ -169,14 +170,14 @@ def _wrapped(session: Session, result: torch.Tensor, look: _Look) -> Any:
 
 def _plain(value: Any) -> Any:
     """An argument as an Operator has it: classes and dtypes by name."""
-    if isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, (numpy.generic, int, float,
+    if is_a(value, numpy.dtype) or (is_a(value, type) and issubclass(value, (numpy.generic, int, float,
                                                                                          complex))):  # fmt: skip
         return numpy.dtype(value).name
     if type(value) in (list, tuple):
         return type(value)(map(_plain, value))
     if type(value) is numpy.ndarray and host_numpy.kind_of(value):
         return _Constant(torch.from_numpy(value.copy()))
-    if isinstance(value, numpy.generic):
+    if is_a(value, numpy.generic):
         return NumpyScalar(torch.from_numpy(numpy.array(value))) if host_numpy.kind_of(value) else value
     return value
 
@@ -195,7 +196,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _is_operand(value: Any) -> bool:
-    if value is None or value is ... or isinstance(value, (Staged, NumpyArray, torch.Tensor)):
+    if value is None or value is ... or is_a(value, (Staged, NumpyArray, torch.Tensor)):
         return True
     return type(value) in (int, float, bool, complex, str)
 
@@ -203,13 +204,13 @@ def _is_operand(value: Any) -> bool:
 def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
     """Whether what a function gives looks the same for all numbers that it may be given."""
     if name == "ndarray.__getitem__":
-        return isinstance(args[1], Staged) and args[1].kind == "int"  # a bool gives none or one of what there is
+        return is_a(args[1], Staged) and args[1].kind == "int"  # a bool gives none or one of what there is
     return name in host_numpy.OPERATORS or name == "array" or type(host_numpy.function_of(name)) is numpy.ufunc
 
 
 def _operand(session: Session, value: Any) -> Any:
-    if isinstance(value, NumpyArray):
-        return {"generic" if isinstance(value, NumpyScalar) else "array": session.read(value.tensor)}
+    if is_a(value, NumpyArray):
+        return {"generic" if is_a(value, NumpyScalar) else "array": session.read(value.tensor)}
     if type(value) in (list, tuple):
         return type(value)(_operand(session, item) for item in value)
     if type(value) is slice:
@@ -272,16 +273,16 @@ def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
 
 
 def _sample(session: Session, value: Any, fill: Any) -> Any:
-    if isinstance(value, NumpyArray):
+    if is_a(value, NumpyArray):
         array = _real(session, session.fake(value.tensor), fill).numpy()
-        if isinstance(value, NumpyCopy):
+        if is_a(value, NumpyCopy):
             array.flags.writeable = False  # and so are views of it
-        return array[()] if isinstance(value, NumpyScalar) else array
-    if isinstance(value, torch.Tensor):
+        return array[()] if is_a(value, NumpyScalar) else array
+    if is_a(value, torch.Tensor):
         info = session.info(value)
         made = _real(session, session.fake(value), fill)
         return made.requires_grad_() if info.requires_grad else made
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return {"int": 0, "float": 0.5, "bool": True, "complex": 1j, "str": "1"}[value.kind]
     if type(value) in (list, tuple):
         return type(value)(_sample(session, item, fill) for item in value)
@@ -303,8 +304,8 @@ def _tried(session: Session, name: str, args: Any, kwargs: Any) -> tuple[type | 
     for fill in _FILLS:
         with torch_internals.no_modes():
             given, named = _sample(session, args, fill), _sample(session, kwargs, fill)
-            memory = [one for one in _leaves([given, named]) if isinstance(one, (numpy.ndarray, torch.Tensor))]
-            arrays = [one.detach().numpy() if isinstance(one, torch.Tensor) else one for one in memory]
+            memory = [one for one in _leaves([given, named]) if is_a(one, (numpy.ndarray, torch.Tensor))]
+            arrays = [one.detach().numpy() if is_a(one, torch.Tensor) else one for one in memory]
         before = [one.copy() for one in arrays]
         try:
             with warnings.catch_warnings(), numpy.errstate(all="ignore"), torch_internals.no_modes():
@@ -315,14 +316,14 @@ def _tried(session: Session, name: str, args: Any, kwargs: Any) -> tuple[type | 
             continue
         if not all(map(numpy.array_equal, arrays, before)):
             raise _refusal(session, name, "writes what it is given")
-        many = type(result) if isinstance(result, (list, tuple)) else None
+        many = type(result) if is_a(result, (list, tuple)) else None
         looks = [_look(session, name, one, arrays) for one in (result if many else [result])]
         if any(look.shared for look in looks) and _is_of_constant(result, args, kwargs, arrays):
             raise _refusal(session, name, "gives an array from outside as it is")
         if found and found[0] != (many, looks):
             raise _refusal(session, name, "gives another shape or dtype for other values")
         found.append((many, looks))
-    if not found and isinstance(failures[-1], numpy.linalg.LinAlgError):
+    if not found and is_a(failures[-1], numpy.linalg.LinAlgError):
         raise _refusal(session, name, "raises for all arrays that it was tried with")
     if not found:
         _raise(failures[-1].with_traceback(None))
@@ -333,11 +334,11 @@ def _tried(session: Session, name: str, args: Any, kwargs: Any) -> tuple[type | 
 
 def _is_of_constant(result: Any, args: Any, kwargs: Any, arrays: list[Any]) -> bool:
     """Whether a result is the memory of an array from outside."""
-    operands = [one for one in _leaves([args, kwargs]) if isinstance(one, (NumpyArray, torch.Tensor))
-                and not isinstance(one, NumpyScalar)]  # fmt: skip
-    results = result if isinstance(result, (list, tuple)) else [result]
+    operands = [one for one in _leaves([args, kwargs]) if is_a(one, (NumpyArray, torch.Tensor))
+                and not is_a(one, NumpyScalar)]  # fmt: skip
+    results = result if is_a(result, (list, tuple)) else [result]
     return any(
-        isinstance(operand, _Constant) and numpy.may_share_memory(array, numpy.asarray(one))
+        is_a(operand, _Constant) and numpy.may_share_memory(array, numpy.asarray(one))
         for operand, array in zip(operands, arrays) for one in results
     )
 

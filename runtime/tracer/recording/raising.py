@@ -12,6 +12,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Block, Operand
+from runtime.kinds import is_a
 from runtime.ops import exception_fields
 from runtime.ops.assertion import CAUSE, CAUSE_FIELDS, of_cause
 from runtime.ops.raised_objects import Made, NoCopy
@@ -30,7 +31,7 @@ from runtime.tracer.values import choices, holding, structure
 def must_run(session: Session, error: BaseException) -> bool:
     """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself, or
     a Program that always raises is what is wanted."""
-    if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
+    if is_a(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
         return False
     if session.call.ahead.raising or _holds_traced(error) or _holds_made(session, error):
         return True
@@ -60,7 +61,7 @@ def _holds_traced(error: BaseException) -> bool:
 def _holds_made(session: Session, error: BaseException) -> bool:
     """Whether it has an object that the trace made: at its end that would hold nothing any more."""
     values = [one for one in (*error.args, *vars(error).values()) if not _plain(one)]
-    return any(isinstance(_of_the_function(session, one), Made) for one in values)
+    return any(is_a(_of_the_function(session, one), Made) for one in values)
 
 
 def stage_raise(session: Session, error: BaseException) -> None:
@@ -110,9 +111,9 @@ def _beside(session: Session, error: BaseException) -> dict[str, Any]:
     """Its attributes and fields. What has been asked for an attribute, which Python keeps for its hints, is left out if
     no run could have it."""
     fields = exception_fields.fields_of(error)
-    if "obj" in fields and isinstance(error, AttributeError):
+    if "obj" in fields and is_a(error, AttributeError):
         with_values = not _plain(fields["obj"]) and holding.leads_to_traced(fields["obj"])
-        if with_values or isinstance(fields["obj"], BaseException):
+        if with_values or is_a(fields["obj"], BaseException):
             del fields["obj"]
     return {**vars(error), **fields}
 
@@ -181,7 +182,7 @@ def _of_the_function(session: Session, value: Any) -> Any:
 
 def _text(show: Callable[[Any], str], value: Any) -> str:
     """The text of an object; methods of users' classes are not run for it."""
-    if isinstance(value, (*_SHOWN, enum.Enum)):
+    if is_a(value, (*_SHOWN, enum.Enum)):
         return show(value)
     return f"<{type(value).__qualname__} object>"
 
@@ -194,7 +195,7 @@ _SHOWN = (
 
 def _shown(session: Session, arg: Any) -> Operand:
     """An exception's argument, which is there for its text."""
-    return histories.shown(session, arg) if isinstance(arg, torch.Tensor) else session.operand(arg)
+    return histories.shown(session, arg) if is_a(arg, torch.Tensor) else session.operand(arg)
 
 
 def _plain(value: Any) -> bool:
@@ -214,4 +215,4 @@ def _is_plain(value: Any) -> bool:
     constants = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format)
     if value is None or type(value) in (list, tuple, dict):
         return True
-    return isinstance(value, constants) or kind_of(value) is not None
+    return is_a(value, constants) or kind_of(value) is not None

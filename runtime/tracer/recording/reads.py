@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from runtime.ir import ScalarType
+from runtime.kinds import is_a
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers import scalars
@@ -107,7 +108,7 @@ def _with_tolerances(session: Session, args: Any, kwargs: Any) -> tuple[list[Any
     Errors raised: TypeError, as torch words it.
     """
     def number(value: Any, what: str) -> Any:
-        if not isinstance(value, torch.Tensor):
+        if not is_a(value, torch.Tensor):
             return value
         if session.fake(value).dim() or session.info(value).requires_grad:
             raise TypeError(f"allclose(): argument {what} must be float, not Tensor")
@@ -134,7 +135,7 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         return session.from_tensor("truth", tensor, kind="bool")
     if name == "__contains__":
         (element,) = args[1:]
-        if not isinstance(element, (torch.Tensor, numbers.Number, Staged)):
+        if not is_a(element, (torch.Tensor, numbers.Number, Staged)):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
         return session.from_tensor("truth", theirs(operator.eq, element, tensor).any(), kind="bool")

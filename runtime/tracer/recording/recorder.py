@@ -17,6 +17,7 @@ from runtime import torch_internals
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import flatten_results, tensors_in, unflatten_results
@@ -119,7 +120,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         if torch_internals.asks_device(func):  # two of three calls; no rule or size has a part in the answer
             return torch_internals.device_of(session.fake(args[0]))
-        if not isinstance(func, torch_internals.OpOverload):
+        if not is_a(func, torch_internals.OpOverload):
             raise session.error(
                 f"torch's operator {getattr(func, '__name__', func)}, which calls Python functions, inside a converted "
                 "function",
@@ -275,7 +276,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             operands, keywords = self._operands(args, kwargs)
         all_known = all(info.layout_known for info in infos)
         layout_known = all_known and not any(
-            out in session.values.any_layout for out in flat if isinstance(out, torch.Tensor))
+            out in session.values.any_layout for out in flat if is_a(out, torch.Tensor))
         layout_known = layout_known or func is torch.ops.aten.contiguous.default
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
@@ -284,7 +285,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         same = {id(session.fake(tensor)): tensor for tensor in reads}
         plan: list[tuple[Any, TensorInfo | None]] = []
         for index, out in enumerate(flat):
-            if not isinstance(out, torch.Tensor):
+            if not is_a(out, torch.Tensor):
                 plan.append((out, None))
                 continue
             if id(out) in same and torch_internals.is_sparse(out) and not sparse_parts.is_itself(session, func):
@@ -440,7 +441,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         modes = ("off", self._modes(func)[1]) if apart else self._modes(func)
         flat = flatten_results(result)
         types: list[Type] = [
-            session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
+            session.type_of(out) if is_a(out, torch.Tensor) else _plain_type(out) for out in flat
         ]
         args = [_each(self._number_operand, arg) for arg in args]  # computed before the write, not in its Block
         kwargs = {key: _each(self._number_operand, value) for key, value in kwargs.items()}
@@ -451,7 +452,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             replayed: dict[int, Variable] = {}
 
             def operand(value: Any) -> Operand:
-                if isinstance(value, torch.Tensor):
+                if is_a(value, torch.Tensor):
                     info = infos[id(value)]
                     if info.storage not in bases:
                         return session.read(value)
@@ -466,7 +467,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             operands = [_each(operand, arg) for arg in args]
             keywords = {key: _each(operand, value) for key, value in kwargs.items()}
             by_fake = {id(session.fake(tensor)): tensor for tensor in written}
-            kept = [isinstance(out, torch.Tensor) and id(out) not in by_fake for out in flat]
+            kept = [is_a(out, torch.Tensor) and id(out) not in by_fake for out in flat]
             outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
             scope.block.yields.extend([*inner, *(var for var, keep in zip(outputs, kept) if keep)])
         extra = [out for out, keep in zip(flat, kept) if keep]
@@ -494,12 +495,12 @@ class Recorder(torch_internals.TorchDispatchMode):
             session.info(out).grad_in_some_runs = session.info(out).requires_grad and _in_some_runs(infos.values())
             session.sizes.bind_sizes(out, var)
         return unflatten_results(
-            result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
+            result, [by_fake.get(id(out), out) if is_a(out, torch.Tensor) else out for out in flat]
         )
 
     def _number_operand(self, value: Any) -> Any:
         """The operand for what is no tensor."""
-        return value if isinstance(value, torch.Tensor) else self.session.operand(value)
+        return value if is_a(value, torch.Tensor) else self.session.operand(value)
 
     def _record_metadata_change(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         """``t_()``, ``unsqueeze_()`` and the like: the tensor becomes another view of its storage."""
@@ -537,7 +538,7 @@ def _keeps_history(func: Any) -> bool:
 
 
 def _can_carry(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+    return is_a(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
@@ -571,7 +572,7 @@ def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
 def _looks_at_layout(func: Any, args: Any, kwargs: Any) -> bool:
     """Whether an operator that may give back its tensor asks how that lies in memory before it does."""
     given = (*args, *kwargs.values())
-    return func is torch.ops.aten.contiguous.default or any(isinstance(one, torch.memory_format) for one in given)
+    return func is torch.ops.aten.contiguous.default or any(is_a(one, torch.memory_format) for one in given)
 
 
 def _each(operand: Callable[[Any], Operand], value: Any) -> Operand:

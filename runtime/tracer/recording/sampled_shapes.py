@@ -22,6 +22,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Variable
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.numbers import number_operands
 from runtime.tracer.recording.session import Session
@@ -75,16 +76,16 @@ class _Call:
         self._find((*args, *kwargs.values()))
 
     def _find(self, value: Any) -> None:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             for item in value:
                 self._find(item)
-        elif isinstance(value, torch.Tensor):
+        elif is_a(value, torch.Tensor):
             for size in value.shape:
-                if isinstance(size, torch.SymInt):
+                if is_a(size, torch.SymInt):
                     self._note(size.node.expr, _SIZES)
                     self.sources.append((size.node.expr, size))
-        elif isinstance(value, (torch.SymInt, torch.SymFloat)):
-            whole = isinstance(value, torch.SymInt)
+        elif is_a(value, (torch.SymInt, torch.SymFloat)):
+            whole = is_a(value, torch.SymInt)
             self._note(value.node.expr, _INTS if whole else _FLOATS)
             if whole:
                 self.sources.append((value.node.expr, value))
@@ -116,9 +117,9 @@ class _Call:
 
     def concrete(self, value: Any, values: _Values) -> Any:
         """The value with plain numbers in place of what is not known."""
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             return type(value)(self.concrete(item, values) for item in value)
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             parts = [*value.shape, *torch_internals.strides_of(value)] if value.layout is torch.strided else []
             if all(type(part) is int for part in parts):
                 return value
@@ -127,9 +128,9 @@ class _Call:
                     [self.concrete(size, values) for size in value.shape],
                     [self.concrete(stride, values) for stride in torch_internals.strides_of(value)],
                     dtype=value.dtype, device=value.device)
-        if isinstance(value, torch.SymInt):
+        if is_a(value, torch.SymInt):
             return int(value.node.expr.xreplace(values))
-        if isinstance(value, torch.SymFloat):
+        if is_a(value, torch.SymFloat):
             return float(value.node.expr.xreplace(values))
         if type(value) in (int, float) and value in self.expressions:
             found = self.expressions[value].xreplace(values)
@@ -227,10 +228,10 @@ def apply(
 
 def _require_apart(session: Session, result: Any, args: Sequence[Any]) -> None:
     """Refuse results that share memory with an argument: which part of it depends on the number."""
-    given = {torch_internals.storage_identity(one) for one in _flat(args) if isinstance(one, torch.Tensor)
+    given = {torch_internals.storage_identity(one) for one in _flat(args) if is_a(one, torch.Tensor)
              and one.layout is torch.strided}
     for one in _flat(result):
-        if isinstance(one, torch.Tensor) and one.layout is torch.strided:
+        if is_a(one, torch.Tensor) and one.layout is torch.strided:
             if torch_internals.storage_identity(one) in given:
                 raise session.error(
                     "which part of a tensor's memory this function gives depends on a number that is only known while "
@@ -239,7 +240,7 @@ def _require_apart(session: Session, result: Any, args: Sequence[Any]) -> None:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         for item in value:
             yield from _flat(item)
     else:
@@ -247,7 +248,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _form(found: _Sample) -> Any:
-    return [(one.dim(), one.dtype, one.device, one.layout) if isinstance(one, torch.Tensor) else one
+    return [(one.dim(), one.dtype, one.device, one.layout) if is_a(one, torch.Tensor) else one
             for one in found.flat]
 
 
@@ -286,10 +287,10 @@ def _undecided(session: Session) -> Exception:
 
 def _merged(call: _Call, every: list[_Sample], varied: bool, results: list[Any]) -> Any:
     first = results[0]
-    if isinstance(first, (list, tuple)):
+    if is_a(first, (list, tuple)):
         parts = [_merged(call, every, varied, list(items)) for items in zip(*results)]
         return type(first)(parts)
-    if not isinstance(first, torch.Tensor):
+    if not is_a(first, torch.Tensor):
         return first
     if first.layout is not torch.strided or first.is_quantized or any(one.dtype != first.dtype for one in results):
         raise _undecided(call.session)
@@ -329,13 +330,13 @@ def _size(call: _Call, every: list[_Sample], varied: bool, sizes: list[Any]) -> 
 
 def checks(session: Session, results: Sequence[Any]) -> dict[str, Any]:
     """The attribute of an Operator that says what is only known from samples of its results; {} if nothing is."""
-    if not any(isinstance(one, torch.Tensor) and one in session.values.sampled for one in results):
+    if not any(is_a(one, torch.Tensor) and one in session.values.sampled for one in results):
         return {}
     return {aten.CHECKED: [_taken_for_fixed(session, one) for one in results]}
 
 
 def _taken_for_fixed(session: Session, result: Any) -> Any:
-    if not isinstance(result, torch.Tensor):
+    if not is_a(result, torch.Tensor):
         return None
     sizes = [size if type(size) is int else None for size in result.shape]
     return [result.dtype, sizes, session.values.sampled.get(result)]
@@ -344,7 +345,7 @@ def _taken_for_fixed(session: Session, result: Any) -> Any:
 def require_relations(session: Session, results: Sequence[Any], variables: Sequence[Variable]) -> None:
     """Record tests of the sizes that were taken for sizes or numbers among the arguments."""
     for result, var in zip(results, variables):
-        if isinstance(result, torch.Tensor) and result in session.values.sampled:
+        if is_a(result, torch.Tensor) and result in session.values.sampled:
             for dim, size in enumerate(result.shape):
                 if type(size) is not int and not session.sizes.is_read_off(size, var, dim):
                     (real,) = session.emit("scalar.size", [var, dim])

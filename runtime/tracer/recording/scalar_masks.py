@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
+
 MASKS = (torch.bool, torch.uint8)
 """Dtypes of indices that select where they are true."""
 
@@ -24,7 +26,7 @@ def without(index: Any) -> tuple[Any, Any] | None:
     ((0, None), (tensor([True]),))
     >>> without((0, torch.tensor([True])))
     """
-    parts = index if isinstance(index, tuple) else (index,)
+    parts = index if is_a(index, tuple) else (index,)
     if not any(map(is_one, parts)):
         return None
     first: list[Any] = []
@@ -33,10 +35,10 @@ def without(index: Any) -> tuple[Any, Any] | None:
         if is_one(part):
             first.append(None)
             then.append(part.to(torch.bool).reshape(1))
-        elif isinstance(part, bool):
+        elif is_a(part, bool):
             first.append(None)
             then.append([part])
-        elif part is None or isinstance(part, slice):
+        elif part is None or is_a(part, slice):
             first.append(part)
             then.append(slice(None))
         elif part is Ellipsis:
@@ -52,11 +54,11 @@ def without(index: Any) -> tuple[Any, Any] | None:
 
 def is_one(part: Any) -> bool:
     """Whether a part of an index is such a mask."""
-    return isinstance(part, torch.Tensor) and part.dim() == 0 and part.dtype in MASKS
+    return is_a(part, torch.Tensor) and part.dim() == 0 and part.dtype in MASKS
 
 
 def _is_number(part: Any) -> bool:
     """Whether an index takes a dimension away."""
-    if isinstance(part, torch.Tensor):
+    if is_a(part, torch.Tensor):
         return part.dim() == 0
-    return not isinstance(part, (bool, list, tuple)) and hasattr(part, "__index__")
+    return not is_a(part, (bool, list, tuple)) and hasattr(part, "__index__")

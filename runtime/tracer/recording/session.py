@@ -31,6 +31,7 @@ from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
 from runtime.ir.types import said
 from runtime.ir.views import fill
+from runtime.kinds import is_a
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.ops.registry import STRUCTURAL
@@ -498,23 +499,23 @@ class Session:
 
     def operand(self, value: Any) -> Operand:
         """The operand for any value that may stand in an ATen call: tensors, numbers, containers."""
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return self.read(value)
-        if isinstance(value, Staged):
+        if is_a(value, Staged):
             return self.require_visible(value.var, f"a Python {value.kind}")
-        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        if is_a(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
         if type(value) in (int, float) and value in self.values.number_operands:
             return self.operand(self.values.number_operands[value])
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             return (
                 type(value)(self.operand(item) for item in value)
                 if type(value) in (list, tuple)
                 else tuple(self.operand(item) for item in value)
             )
-        if isinstance(value, slice):
+        if is_a(value, slice):
             return slice(self.operand(value.start), self.operand(value.stop), self.operand(value.step))
-        if isinstance(value, dict):
+        if is_a(value, dict):
             return {key: self.operand(item) for key, item in value.items()}
         return value
 
@@ -533,14 +534,14 @@ class Session:
 
     def itself(self, value: Any) -> Any:
         """The value; for a tensor that an operator gave back as it was given, the tensor given."""
-        if not isinstance(value, torch.Tensor) or not self.knows(value):
+        if not is_a(value, torch.Tensor) or not self.knows(value):
             return value
         found = self.info(value).itself
         return value if found is None else found
 
     def one(self, value: Any) -> Any:
         """The value; of a tensor that the trace knows as several objects, always the same one."""
-        if isinstance(value, torch.Tensor) and not torch_internals.is_fake(value):
+        if is_a(value, torch.Tensor) and not torch_internals.is_fake(value):
             return self.inputs.one(value)
         return self.itself(value)
 

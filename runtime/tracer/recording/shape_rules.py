@@ -13,6 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.numbers import known_sizes, number_operands
@@ -24,7 +25,7 @@ Casting = tuple[tuple[str, bool, str], ...]
 
 def fakes(session: Session, value: Any) -> Any:
     """The value with fake tensors in place of all tensors."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return session.fake(value)
     return type(value)(fakes(session, item) for item in value) if type(value) in (list, tuple) else value
 
@@ -60,7 +61,7 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
 
     needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
 
-    if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
+    if is_a(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
     if torch_internals.is_packed(func):
         symbolic = [one if (number := number_operands.of(session, one)) is None else session.sizes.symbolic(number)
@@ -86,7 +87,7 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
             result = torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
         except Exception as error:
             _put_back(facts)
-            if not isinstance(error, RuntimeError):
+            if not is_a(error, RuntimeError):
                 raise judged(error) from None
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
@@ -98,7 +99,7 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
             _put_back(facts)
-            if not isinstance(error, RuntimeError):
+            if not is_a(error, RuntimeError):
                 raise judged(error) from None
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:
@@ -110,7 +111,7 @@ def _applied(session: Session, func: Any, args: Any, kwargs: Any, casting: Casti
         raise _no_shape_rule(session, func) from error
     except Exception as error:
         _put_back(facts)
-        if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
+        if is_a(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
             raise _no_shape_rule(session, func) from error
         put_back(session, outs)  # a rule that raises may have resized them
         if not torch_internals.is_shape_error(error):
@@ -163,9 +164,9 @@ def _put_back(facts: torch_internals.SizeFacts | None) -> None:
 def _is_given_symbols(values: Iterable[Any]) -> bool:
     """Whether a number that is not known is among the arguments of a call, beside the sizes of tensors."""
     for value in values:
-        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+        if is_a(value, (torch.SymInt, torch.SymFloat)):
             return True
-        if isinstance(value, (list, tuple)) and _is_given_symbols(value):
+        if is_a(value, (list, tuple)) and _is_given_symbols(value):
             return True
     return False
 
@@ -249,7 +250,7 @@ def _without_empty(func: Any, args: list[Any]) -> list[torch.Tensor] | None:
 
     A vector of unknown length among tensors of another rank has none, or the operator raises when it runs.
     """
-    if _name(func) != "cat" or not args or not isinstance(args[0], (list, tuple)):
+    if _name(func) != "cat" or not args or not is_a(args[0], (list, tuple)):
         return None
     ranks = {tensor.dim() for tensor in args[0]}
     if len(ranks) < 2 or 1 not in ranks:
@@ -279,7 +280,7 @@ def _as_real_ones(session: Session, func: Any, args: list[Any], kwargs: dict[str
         return None
 
     def fake(real: Any) -> Any:
-        if isinstance(real, (list, tuple)):
+        if is_a(real, (list, tuple)):
             return type(real)(map(fake, real))
         with torch_internals.fake_only(session.fake_mode):
             made = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=real.device)

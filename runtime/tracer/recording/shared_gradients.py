@@ -20,6 +20,7 @@ import torch
 from runtime.ir import Operator, TensorType, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
+from runtime.kinds import is_a
 from runtime.ops import aten
 from runtime.tracer.memory.storage_table import note_overlap, note_unknown_alias
 from runtime.tracer.recording.gradient_paths import reached
@@ -65,7 +66,7 @@ def note(
     found = _walked(session, [(root, memories) for root, _, memories in begin], stops)
     known = [(session.info(grad).storage, memories) for _, grad, memories in begin if grad is not None]
     for tensor, result in zip(wanted, results):
-        made = result.options[0] if isinstance(result, Choice) else result
+        made = result.options[0] if is_a(result, Choice) else result
         memories = found.get(session.read(tensor), frozenset())
         storage = session.info(made).storage
         for other, its in known:
@@ -166,14 +167,14 @@ def _hands_on(op: Operator, packet: str, name: str, var: Variable, bound: dict[s
 def _same_sizes(op: Operator, var: Variable) -> bool:
     """Whether an operand may be as large as the result; a smaller one's gradient is a sum."""
     types = op.outputs[0].type, var.type
-    shapes = [one.shape if isinstance(one, TensorType) else None for one in types]
+    shapes = [one.shape if is_a(one, TensorType) else None for one in types]
     return None in shapes or len(shapes[0] or ()) == len(shapes[1] or ())
 
 
 def _tensors(value: Any) -> Iterator[Variable]:
-    if isinstance(value, Variable):
+    if is_a(value, Variable):
         yield value
-    elif isinstance(value, (list, tuple)):
+    elif is_a(value, (list, tuple)):
         for item in value:
             yield from _tensors(item)
 

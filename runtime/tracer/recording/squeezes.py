@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.recording.session import Session
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def settle(session: Session, func: Any, args: Any) -> None:
     fake = session.fake(args[0])
     for dim in _dims(fake, args[1:]):
         size = fake.shape[dim]
-        if isinstance(size, torch.SymInt) and not is_known(session, size):
+        if is_a(size, torch.SymInt) and not is_known(session, size):
             not_one(session, size)
 
 
@@ -40,7 +41,7 @@ def by_data(session: Session, tensor: torch.Tensor, given: Any) -> tuple[list[in
     fake = session.fake(tensor)
     sizes = {dim: fake.shape[dim] for dim in sorted(set(_dims(fake, given)))}
     unknown: dict[int, Any] = {dim: size for dim, size in sizes.items()
-                               if isinstance(size, torch.SymInt) and not is_known(session, size)}  # fmt: skip
+                               if is_a(size, torch.SymInt) and not is_known(session, size)}  # fmt: skip
     found = [dim for dim, size in unknown.items() if not session.sizes.is_of_inputs(size)]
     if not 0 < len(found) <= _MOST:
         return None
@@ -72,7 +73,7 @@ def _dims(fake: torch.Tensor, given: Any) -> Iterator[int]:
     if not given:
         yield from range(rank)
         return
-    for dim in given[0] if isinstance(given[0], (list, tuple)) else given:
+    for dim in given[0] if is_a(given[0], (list, tuple)) else given:
         if type(dim) is int and -rank <= dim < rank:
             yield dim % rank
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.theirs import theirs
@@ -26,7 +27,7 @@ _OF_THE_GRAPH = frozenset({"backward", "retain_grad", "register_hook", "register
 
 def is_inside(session: Session, value: Any) -> bool:
     """Whether a value is a tensor that a transform has wrapped, of which the trace knows nothing."""
-    return session.code.transforms > 0 and isinstance(value, torch.Tensor) and batches.is_wrapped(value)
+    return session.code.transforms > 0 and is_a(value, torch.Tensor) and batches.is_wrapped(value)
 
 
 def is_under(session: Session, args: Any, kwargs: Any) -> bool:

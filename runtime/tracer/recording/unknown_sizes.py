@@ -19,6 +19,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Block, Variable
+from runtime.kinds import is_a
 from runtime.tracer.recording.session import Session
 
 if TYPE_CHECKING:
@@ -43,21 +44,21 @@ def settled(session: Session, func: Any, args: Any, kwargs: Any) -> list[Any] | 
     if func._schema.name in _EXPANDING:
         return _expanded(session, func, args)
     if func is torch.ops.aten.unflatten.int and len(args) > 2:
-        _require_at_most_one_left(session, [size for size in args[2] if isinstance(size, torch.SymInt)])
+        _require_at_most_one_left(session, [size for size in args[2] if is_a(size, torch.SymInt)])
     if func._schema.name in _LEFT_OVER:
         return with_size_left(session, func, [session.fake(args[0]), *args[1:]])
     broadcasts = torch.Tag.pointwise in func.tags or func._schema.name in _BROADCASTING
-    if broadcasts and not any(isinstance(value, torch.Tensor) for value in kwargs.values()):
+    if broadcasts and not any(is_a(value, torch.Tensor) for value in kwargs.values()):
         return _broadcast(session, func, args)
     return None
 
 
 def with_size_left(session: Session, func: Any, args: Any) -> list[Any] | None:
     """The arguments of ``reshape`` with -1 in place of the one unknown number that may be -1; None if there is none."""
-    if func._schema.name not in _LEFT_OVER or len(args) != 2 or isinstance(args[1], torch.dtype):
+    if func._schema.name not in _LEFT_OVER or len(args) != 2 or is_a(args[1], torch.dtype):
         return None
     tensor, shape = args
-    unknown = [place for place, size in enumerate(shape) if isinstance(size, torch.SymInt)]
+    unknown = [place for place, size in enumerate(shape) if is_a(size, torch.SymInt)]
     if len(unknown) > 1:
         _require_at_most_one_left(session, [shape[place] for place in unknown])
     if len(unknown) != 1 or -1 in [size for size in shape if type(size) is int]:
@@ -82,7 +83,7 @@ def _require_at_most_one_left(session: Session, sizes: list[torch.SymInt]) -> No
 
 def _is_left(block: Block, number: Any) -> bool:
     """Whether a number that a Block gives is -1 on some path of a branch in it."""
-    if not isinstance(number, Variable):
+    if not is_a(number, Variable):
         return type(number) is int and number == -1
     op = next((op for op in block.ops if op.blocks and number in op.outputs), None)
     if op is None:
@@ -93,16 +94,16 @@ def _is_left(block: Block, number: Any) -> bool:
 
 def depends_on_data(session: Session, value: Any) -> bool:
     """Whether a size among the arguments of a call is not computed from sizes of inputs alone."""
-    if isinstance(value, torch.SymInt):
+    if is_a(value, torch.SymInt):
         return not session.sizes.is_of_inputs(value)
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return any(depends_on_data(session, size) for size in value.shape)
-    return isinstance(value, (list, tuple)) and any(depends_on_data(session, item) for item in value)
+    return is_a(value, (list, tuple)) and any(depends_on_data(session, item) for item in value)
 
 
 def _broadcast(session: Session, func: Any, args: Any) -> list[Any] | None:
-    tensors = {place: session.fake(arg) for place, arg in enumerate(args) if isinstance(arg, torch.Tensor)}
-    if not any(isinstance(size, torch.SymInt) for fake in tensors.values() for size in fake.shape):
+    tensors = {place: session.fake(arg) for place, arg in enumerate(args) if is_a(arg, torch.Tensor)}
+    if not any(is_a(size, torch.SymInt) for fake in tensors.values() for size in fake.shape):
         return None
     changed: dict[int, torch.Tensor] = {}
     dense = all(torch_internals.contiguity(fake)[0] for fake in tensors.values())
@@ -127,7 +128,7 @@ def _broadcast(session: Session, func: Any, args: Any) -> list[Any] | None:
 def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
     """The arguments of ``expand`` with 1 in place of sizes of the tensor that become others."""
     fake = session.fake(args[0])
-    target = session.fake(args[1]).shape if isinstance(args[1], torch.Tensor) else args[1]
+    target = session.fake(args[1]).shape if is_a(args[1], torch.Tensor) else args[1]
     if len(target) < fake.dim():
         return None
     targets = target[len(target) - fake.dim() :]
@@ -144,7 +145,7 @@ def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
 
 def _becomes(session: Session, size: Any, other: Any) -> bool:
     """Whether a size that is perhaps 1 is expanded to another, which is not -1."""
-    if not isinstance(size, torch.SymInt) or not _may_be_one(session, size) or other is size:
+    if not is_a(size, torch.SymInt) or not _may_be_one(session, size) or other is size:
         return False
     if type(other) is int:
         return other not in (1, -1)
@@ -155,7 +156,7 @@ def _becomes(session: Session, size: Any, other: Any) -> bool:
 
 def _may_become(session: Session, size: Any, other: Any) -> bool:
     """Whether only the run knows if a size is 1, and is expanded to another one that is not known."""
-    unknown = isinstance(size, torch.SymInt) and isinstance(other, torch.SymInt) and _may_be_one(session, size)
+    unknown = is_a(size, torch.SymInt) and is_a(other, torch.SymInt) and _may_be_one(session, size)
     return unknown and bool(torch_internals.size_expr(other) != torch_internals.size_expr(size))
 
 
@@ -170,7 +171,7 @@ def is_dense(session: Session, func: Any, args: Any) -> bool:
     """Whether the layout of what a call with settled arguments gives is the same for all sizes."""
     if func._schema.name in _LEFT_OVER:
         return True
-    tensors = [session.fake(arg) for arg in args if isinstance(arg, torch.Tensor)]
+    tensors = [session.fake(arg) for arg in args if is_a(arg, torch.Tensor)]
     return func._schema.name not in _EXPANDING and all(torch_internals.contiguity(fake)[0] for fake in tensors)
 
 
@@ -180,7 +181,7 @@ def _may_be_one(session: Session, size: torch.SymInt) -> bool:
 
 def _settled_size(session: Session, size: Any, dim: int, tensors: dict[int, torch.Tensor]) -> Any:
     """What a size becomes: that of another tensor's, if it is surely not 1 and this one may be."""
-    if not isinstance(size, torch.SymInt) or not _may_be_one(session, size):
+    if not is_a(size, torch.SymInt) or not _may_be_one(session, size):
         return size
     for fake in tensors.values():
         if fake.dim() >= -dim and _is_not_one(session, other := fake.shape[dim]):
@@ -192,7 +193,7 @@ def _is_not_one(session: Session, size: Any) -> bool:
     if type(size) is int:
         return size != 1
     expr = size.node.expr
-    return isinstance(expr, sympy.Symbol) and session.sizes.kept_apart(expr)
+    return is_a(expr, sympy.Symbol) and session.sizes.kept_apart(expr)
 
 
 def _least(session: Session, size: torch.SymInt) -> Any:

@@ -15,6 +15,7 @@ from runtime import torch_internals
 from runtime.ir import Location, Operator, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
+from runtime.kinds import is_a
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known
 from runtime.tracer.memory.deferred import joined
 from runtime.tracer.memory.graph import UsedUp
@@ -140,7 +141,7 @@ def _keeps_nothing(session: Session, op: Operator) -> bool:
 
 
 def _nothing_kept(results: list[Any], stand_ins: dict[Variable, Any]) -> bool:
-    todo = [torch_internals.node_of(one) for one in results if isinstance(one, torch.Tensor)]
+    todo = [torch_internals.node_of(one) for one in results if is_a(one, torch.Tensor)]
     for node in todo:  # which grows
         if node is not None:
             if torch_internals.saved_by(node):

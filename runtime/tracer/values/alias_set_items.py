@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.python_state import shared_items
@@ -22,9 +23,9 @@ def put(session: Session, alias_set: AliasSet, value: Any, place: copied_items.P
     """A value becomes an item. ``place``: where it is in a list that only comes to grow."""
     seen: set[int] = set()
     for part in _parts(value):
-        if isinstance(part, torch.Tensor):
+        if is_a(part, torch.Tensor):
             alias_set.note_put(_memory(session, part, alias_set))
-        elif isinstance(part, structure.Growing):
+        elif is_a(part, structure.Growing):
             alias_set.merge(part.alias_set)
         elif _is_copied(session, part):
             copied_items.put(session, part, place, id(part) in seen)
@@ -34,27 +35,27 @@ def put(session: Session, alias_set: AliasSet, value: Any, place: copied_items.P
 def got(session: Session, alias_set: AliasSet, value: Any) -> None:
     """A value is one of the items."""
     for part in _parts(value):
-        if isinstance(part, torch.Tensor):
+        if is_a(part, torch.Tensor):
             alias_set.note_got(_storage(session, part, alias_set))
             session.origins.note_unknown(part)  # one of those that were put in: which one nobody says
-        elif (isinstance(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
+        elif (is_a(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
             shared_items.hold(session, part)
 
 
 def _parts(value: Any) -> Iterator[Any]:
     """The tensors, lists that grow, lists, dicts and instances of dataclasses inside a value."""
-    if isinstance(value, (torch.Tensor, structure.Growing)):
+    if is_a(value, (torch.Tensor, structure.Growing)):
         yield value
-    elif isinstance(value, structure.Choice):
+    elif is_a(value, structure.Choice):
         for option in value.options:
             yield from _parts(option)
-    elif isinstance(value, (list, tuple)):
+    elif is_a(value, (list, tuple)):
         if type(value) is list:
             yield value
         for item in objects.own_items(value):
             yield from _parts(item)
     elif (fields := structure.field_items(value)) is not None:
-        if isinstance(value, dict) or objects.is_record(value):
+        if is_a(value, dict) or objects.is_record(value):
             yield value
         for item in fields[1]:
             yield from _parts(item)
@@ -64,7 +65,7 @@ def _is_copied(session: Session, part: Any) -> bool:
     """Whether items are copies of the list, dict or record: then it must not be changed."""
     if session.holds_by_reference(type(part)) or id(part) in session.objects.externals:
         return False
-    return isinstance(part, (list, dict)) or structure.can_be_copied(session, part)
+    return is_a(part, (list, dict)) or structure.can_be_copied(session, part)
 
 
 def _storage(session: Session, tensor: torch.Tensor, alias_set: AliasSet) -> Storage:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runtime.kinds import is_a
 from runtime.tracer.memory.aliases import related
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class AliasSet:
         location = session.location()
         memory = _may_be(storage)
         sets = _may_be_in(memory)
-        others = {one for one in memory if not isinstance(one, AliasSet)}
+        others = {one for one in memory if not is_a(one, AliasSet)}
         others.update(item for one in sets for item in one._got)
         reached = {more for other in others if other is not storage for more in related(session, other)} - {storage}
         for other in reached:
@@ -154,7 +155,7 @@ def _may_be(storage: Storage) -> set[Storage | AliasSet]:
 
 def _may_be_in(memory: Iterable[Storage | AliasSet]) -> set[AliasSet]:
     """The sets whose lists may hold some of the memory."""
-    begin = [one for part in memory for one in ([part] if isinstance(part, AliasSet) else _sets(part))]
+    begin = [one for part in memory for one in ([part] if is_a(part, AliasSet) else _sets(part))]
     return _closure(begin, lambda one: one._into)
 
 

@@ -18,6 +18,7 @@ import numpy
 import torch
 
 from runtime.ir.template import Again, KeyPath, TensorSlot
+from runtime.kinds import is_a
 from runtime.tracer.values import structure
 
 
@@ -78,23 +79,23 @@ class Arguments:
         built: list[tuple[Any, KeyPath | None]] = []
 
         def keep(node: Any) -> Any:
-            if isinstance(node, Container):
+            if is_a(node, Container):
                 built.append((node.original, None))
                 for item in node.items:
                     keep(item)
             return node
 
         def build(value: Any, path: KeyPath) -> Any:
-            if isinstance(value, TensorSlot):
+            if is_a(value, TensorSlot):
                 return tensors[value.index]
-            if isinstance(value, Open):
+            if is_a(value, Open):
                 return others[value.index]
-            if isinstance(value, Again):
+            if is_a(value, Again):
                 found = built[value.number][0]
                 if found is None:
                     raise HoldsItself
                 return found
-            if not isinstance(value, Container):
+            if not is_a(value, Container):
                 return value
             number = len(built)
             if number in whole:
@@ -117,7 +118,7 @@ class Arguments:
         built = iter(self.rebuild(tensors)[1])
 
         def strip(value: Any) -> Any:
-            if not isinstance(value, Container):
+            if not is_a(value, Container):
                 return value
             own = next(built)[0]  # the order is the one in which they are built
             return dataclasses.replace(value, items=tuple(map(strip, value.items)), original=own)
@@ -130,9 +131,9 @@ class Arguments:
         todo = list(self.template.values())
         while todo:
             value = todo.pop()
-            if isinstance(value, Container):
+            if is_a(value, Container):
                 todo.extend(value.items)
-            elif not isinstance(value, (TensorSlot, Again, Open)):
+            elif not is_a(value, (TensorSlot, Again, Open)):
                 yield value
 
 
@@ -140,10 +141,10 @@ class Arguments:
         """What a call may give as another object that holds the same, with its path: a Program serves both."""
 
         def look(value: Any, path: KeyPath) -> Iterator[tuple[Any, KeyPath]]:
-            if isinstance(value, Container):
+            if is_a(value, Container):
                 for step, item in zip(range(len(value.items)) if value.keys is None else value.keys, value.items):
                     yield from look(item, (*path, step))
-            elif isinstance(value, BY_CONTENT):
+            elif is_a(value, BY_CONTENT):
                 yield value, path
 
         for name, value in self.template.items():
@@ -169,7 +170,7 @@ def flatten(bound: dict[str, Any], apart: Set[type] = frozenset()) -> Arguments:
     """
     values = list(bound.values())
     for value in values:
-        if not isinstance(value, torch.Tensor):
+        if not is_a(value, torch.Tensor):
             break
     else:
         if len(values) == 1 or len(set(map(id, values))) == len(values):
@@ -193,7 +194,7 @@ def _flatten(bound: dict[str, Any], apart: Set[type]) -> Arguments:
     containers: list[Any] = []
 
     def take(value: Any, label: str) -> Any:
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             index = positions.setdefault(id(value), len(tensors))
             if index == len(tensors):
                 tensors.append(value)
@@ -220,7 +221,7 @@ def follow(arguments: Arguments, path: KeyPath) -> Any:
     """The caller's own container at a path among the arguments."""
     value: Any = arguments.originals
     for step in path:
-        if isinstance(value, dict) or not isinstance(step, str):
+        if is_a(value, dict) or not is_a(step, str):
             value = value[step]
         else:
             value = getattr(value, step)
@@ -236,7 +237,7 @@ def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[tuple[Any, ...] 
         return tuple(value.keys()), tuple(value.values())
     if structure.is_namedtuple(value) or kind in apart or structure.has_traced(value):
         fields = structure.field_items(value)
-        beside = fields is not None and any(isinstance(key, structure.Attribute) for key in fields[0])
+        beside = fields is not None and any(is_a(key, structure.Attribute) for key in fields[0])
         return None if beside else fields  # with attributes it is an object like others
     return None
 
@@ -244,7 +245,7 @@ def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[tuple[Any, ...] 
 def _spelling(value: Any, label: str, keys: tuple[Any, ...] | None) -> Callable[[int], str]:
     if keys is None:
         return lambda index: f"{label}[{index}]"
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return lambda index: f"{label}[{keys[index]!r}]"
     return lambda index: f"{label}.{keys[index]}"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operand, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state import held
@@ -59,7 +60,7 @@ def of_items(session: Session, items: list[Any]) -> list[Any]:
 
 def _of(session: Session, items: list[Any], array: structure.Array) -> Growing:
     operands = flattening.lower(session, items, array, PLAIN)
-    variables = tuple(operand for operand in operands if isinstance(operand, Variable))
+    variables = tuple(operand for operand in operands if is_a(operand, Variable))
     return Growing(variables, array.item, array.alias_set)
 
 
@@ -151,7 +152,7 @@ def parts_joined(target: list[Any] | tuple[Any, ...]) -> Growing:
     The list stays as it is: paths of a construct that look at it must not see each other's Variables.
     """
     session = state.current()
-    first = next(item for item in target if isinstance(item, Growing))
+    first = next(item for item in target if is_a(item, Growing))
     if first.joined is not None:
         items, found = first.joined
         same = len(items) == len(target) and all(a is b for a, b in zip(items, target))
@@ -159,7 +160,7 @@ def parts_joined(target: list[Any] | tuple[Any, ...]) -> Growing:
             return found
     parts: list[list[Any]] = []
     for item in target:
-        if isinstance(item, Growing) or not parts or isinstance(parts[-1][0], Growing):
+        if is_a(item, Growing) or not parts or is_a(parts[-1][0], Growing):
             parts.append([item])
         else:
             parts[-1].append(item)
@@ -184,7 +185,7 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
 def item_of(session: Session, grown: Growing, variables: list[Variable]) -> Any:
     """An item of a list, from the Variables that carry it."""
     value = flattening.lift(session, grown.item, iter(variables), PLAIN)
-    if isinstance(value, structure.Choice) and len(value.options) == 1:
+    if is_a(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
     alias_set_items.got(session, grown.alias_set, value)
     return value
@@ -274,7 +275,7 @@ def copy(target: list[Any]) -> list[Any]:
 def tensors(session: Session, target: list[Any]) -> tuple[Variable, structure.Tensor]:
     """The array of a list of tensors, to stand where an ATen operator takes Tensor[], and the items' structure."""
     grown = content(target)
-    if not isinstance(grown.item, structure.Tensor):
+    if not is_a(grown.item, structure.Tensor):
         raise session.error(
             "a list that grows is passed to torch, but its items are not tensors of one dtype and number of dimensions",
             code="D2S252",

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.values import array, structure
 
@@ -18,7 +19,7 @@ Method = Callable[..., Any]
 def copy(target: Any) -> Any:
     """``target.copy()``."""
     items = array.copy(target)
-    return deque(items, target.maxlen) if isinstance(target, deque) else items
+    return deque(items, target.maxlen) if is_a(target, deque) else items
 
 
 def _append(session: Session, target: Any, value: Any) -> None:
@@ -42,7 +43,7 @@ def _extend(session: Session, target: Any, values: Any) -> None:
 
 
 def _takes_nothing(target: Any) -> bool:
-    return isinstance(target, deque) and target.maxlen == 0
+    return is_a(target, deque) and target.maxlen == 0
 
 
 def _extendleft(session: Session, target: Any, values: Any) -> None:

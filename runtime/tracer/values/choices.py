@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects, source_places, state
 from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.ambient.theirs import theirs
@@ -51,7 +52,7 @@ def distribute(
     """
     def path(option: Any) -> Callable[[], Any]:
         def run() -> Any:
-            if isinstance(option, Undefined):
+            if is_a(option, Undefined):
                 raise UnboundLocalError(unbound_message(option.name))
             if option is MISSING:
                 raise AttributeError("this attribute is not set on the path that was taken")
@@ -105,10 +106,10 @@ def make_rows(session: Session, among: Iterable[Any]) -> None:
 
 def _parts(value: Any) -> Iterable[Any]:
     """What a value may be, or has inside."""
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return value.options
-    if isinstance(value, tuple) or is_container(value) and row_of(value) is None:
-        return value if isinstance(value, tuple) else [item for _, item in items_of(value)]
+    if is_a(value, tuple) or is_container(value) and row_of(value) is None:
+        return value if is_a(value, tuple) else [item for _, item in items_of(value)]
     return ()
 
 
@@ -128,7 +129,7 @@ def held_choice(value: Any) -> Any:
 
 
 def _choice_of(value: Any) -> Any:
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return value
     return several(value) if row_of(value) is None else None
 
@@ -138,16 +139,16 @@ def _unless_several(value: Any) -> Iterable[Any]:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, slice):
+    if is_a(value, slice):
         return value.start, value.stop, value.step
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return value.values()
-    return value if isinstance(value, (list, tuple)) else ()
+    return value if is_a(value, (list, tuple)) else ()
 
 
 def _choices(value: Any) -> Iterator[Any]:
     """Every value of several that ``held_choice`` would find."""
-    return (one for one in walk([value], _inside, 5) if isinstance(one, Choice))
+    return (one for one in walk([value], _inside, 5) if is_a(one, Choice))
 
 
 def with_option(value: Any, choice: Any, option: Any) -> Any:
@@ -156,15 +157,15 @@ def with_option(value: Any, choice: Any, option: Any) -> Any:
         return option
     if held_choice(value) is None:
         return value
-    if isinstance(value, dict):
+    if is_a(value, dict):
         fields = None if type(value) is dict else structure.field_items(value)
         if fields is None:
             return {key: with_option(item, choice, option) for key, item in value.items()}
         keys, items = fields
         return structure.rebuild_fields(type(value), keys, tuple(with_option(item, choice, option) for item in items))
-    if isinstance(value, slice):
+    if is_a(value, slice):
         return slice(*(with_option(item, choice, option) for item in _inside(value)))
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         replaced = [with_option(item, choice, option) for item in value]
         return type(value)(*replaced) if has_unasked(value, "_fields") else type(value)(replaced)
     return value
@@ -184,7 +185,7 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
 def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         session = state.current()
-        if isinstance(other, Choice) and other is not self:
+        if is_a(other, Choice) and other is not self:
             return distribute(session, other, lambda option: theirs(function, self, option))
         return distribute(session, self, lambda option: theirs(function, option, option if other is self else other))
 
@@ -218,7 +219,7 @@ def _refused(how: str) -> Callable[..., NoReturn]:
 
 def require_converted(error: BaseException) -> None:
     """Refuse an exception that code which is not converted raised because a value is one of several."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, Choice):
+    if is_a(error, AttributeError) and is_a(error.obj, Choice):
         raise state.current().error(
             f"a value that differs between paths is asked for its attribute {error.name!r} in code that is "
             "not converted",
@@ -230,23 +231,23 @@ def require_converted(error: BaseException) -> None:
 
 def _length(value: Any) -> int | None:
     """How many items unpacking finds in a value, if that is known."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         size = value.shape[0] if value.dim() else None
         return size if type(size) is int else None
-    known = isinstance(value, (list, tuple)) and growing(value) is None and not _says_items(value)
+    known = is_a(value, (list, tuple)) and growing(value) is None and not _says_items(value)
     return own_length(value) if known else None
 
 
 def _says_items(value: Any) -> bool:
     """Whether the class of a list or tuple says itself, in Python, what its items are."""
-    return isinstance(getattr(type(value), "__iter__", None), types.FunctionType)
+    return is_a(getattr(type(value), "__iter__", None), types.FunctionType)
 
 
 def _item(index: int) -> Callable[[Any], Any]:
     """What gives the item that unpacking finds at a place: what is stored there, whatever a subscript would give."""
 
     def item(value: Any) -> Any:
-        stored = isinstance(value, (list, tuple)) and type(value) not in (list, tuple)
+        stored = is_a(value, (list, tuple)) and type(value) not in (list, tuple)
         return own_items(value)[index] if stored else value[index]
 
     return item
@@ -254,7 +255,7 @@ def _item(index: int) -> Callable[[Any], Any]:
 
 def lengths(choice: Choice) -> set[int | None]:
     """How many items unpacking finds in the values that a choice may be; None for a number that is not known."""
-    options = [option for option in choice.options if not isinstance(option, Undefined) and option is not MISSING]
+    options = [option for option in choice.options if not is_a(option, Undefined) and option is not MISSING]
     return {_length(option) for option in options}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.ir import ArrayType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.kinds import is_a
 from runtime.tracer.values import structure, unification
 from runtime.tracer.values.structure import PLAIN, Growing, types_of
 
@@ -31,7 +32,7 @@ def with_items(
 
 def _is_nothing(item: structure.Structure) -> bool:
     """Whether this is the structure of the items of a list that had none yet."""
-    return isinstance(item, structure.Options) and not item.options
+    return is_a(item, structure.Options) and not item.options
 
 
 def _columns(
@@ -44,13 +45,13 @@ def _columns(
     Raises:
         TraceError: D2S251, where they would have to be told apart.
     """
-    if isinstance(wider, structure.Options):
+    if is_a(wider, structure.Options):
         return _chosen(session, grown, item, wider, columns, context)
-    if isinstance(item, structure.Options) and len(item.options) == 1:
+    if is_a(item, structure.Options) and len(item.options) == 1:
         item, columns = item.options[0], columns[1:]
-    if isinstance(item, structure.Options) and isinstance(wider, structure.Array):
+    if is_a(item, structure.Options) and is_a(wider, structure.Array):
         return _chosen(session, grown, item, structure.Options((wider,)), columns, context)[1:]
-    if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
+    if is_a(wider, structure.Array) and is_a(item, structure.Sequence):
         wider.alias_set.merge(grown.alias_set)
         rest = list(columns)
         parts: list[list[Variable]] = []
@@ -62,11 +63,11 @@ def _columns(
             given: list[Operand] = [grown.variables[0], [part[position] for part in parts]]
             made += session.emit("array.rows", given, types=[ArrayType(ArrayType(type_))])
         return made
-    if isinstance(wider, structure.Array) and isinstance(item, structure.Array):
+    if is_a(wider, structure.Array) and is_a(item, structure.Array):
         wider.alias_set.merge(item.alias_set)
         return _wider_rows(session, item.item, wider.item, columns)
     kinds = structure.Sequence, structure.Fields
-    if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
+    if is_a(item, kinds) and is_a(wider, kinds) and len(item.items) == len(wider.items):
         rest, made = list(columns), []
         for inner, outer in zip(item.items, wider.items):
             mine = [rest.pop(0) for _ in range(structure.width(inner))]
@@ -87,10 +88,10 @@ def _chosen(
         TraceError: D2S251, where two of them would have to share an array.
     """
     like = grown.variables[0]
-    sources = item.options if isinstance(item, structure.Options) else (item,)
+    sources = item.options if is_a(item, structure.Options) else (item,)
     targets = [_place_of(session, option, wider, context) for option in sources]
     rest = list(columns)
-    if not isinstance(item, structure.Options):
+    if not is_a(item, structure.Options):
         (selector,) = session.emit("array.fill", [like, targets[0]])
     else:
         selector = source = rest.pop(0)
@@ -117,23 +118,23 @@ def _chosen(
 
 
 def _holds_tensors(type_: Type) -> bool:
-    return _holds_tensors(type_.element) if isinstance(type_, ArrayType) else isinstance(type_, TensorType)
+    return _holds_tensors(type_.element) if is_a(type_, ArrayType) else is_a(type_, TensorType)
 
 
 def _is_carried_alike(session: Session, item: structure.Structure, wider: structure.Structure) -> bool:
     """Whether the Variables that carry the one say the same for the other: which of several as well."""
     if types_of(session, item) != types_of(session, wider):
         return False
-    if isinstance(item, structure.Options) or isinstance(wider, structure.Options):
-        if not (isinstance(item, structure.Options) and isinstance(wider, structure.Options)):
+    if is_a(item, structure.Options) or is_a(wider, structure.Options):
+        if not (is_a(item, structure.Options) and is_a(wider, structure.Options)):
             return False
         pairs = list(zip(item.options, wider.options))
         return all(_place_of(session, option, wider, PLAIN) == place for place, option in enumerate(item.options)) and (
             all(_is_carried_alike(session, *pair) for pair in pairs))
-    if isinstance(item, structure.Array) and isinstance(wider, structure.Array):
+    if is_a(item, structure.Array) and is_a(wider, structure.Array):
         return _is_carried_alike(session, item.item, wider.item)
     kinds = structure.Sequence, structure.Fields
-    if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
+    if is_a(item, kinds) and is_a(wider, kinds) and len(item.items) == len(wider.items):
         return all(_is_carried_alike(session, *pair) for pair in zip(item.items, wider.items))
     return True
 
@@ -149,15 +150,15 @@ def _wider_rows(
     if _is_nothing(item) and not _is_nothing(wider):
         return [session.emit("array.fill", [columns[0], []], types=[ArrayType(ArrayType(type_))])[0]
                 for type_ in types_of(session, wider)]  # fmt: skip
-    if not isinstance(wider, structure.Options):
+    if not is_a(wider, structure.Options):
         if not _is_carried_alike(session, item, wider):
             raise differ(session)
         return columns
-    sources = item.options if isinstance(item, structure.Options) else (item,)
+    sources = item.options if is_a(item, structure.Options) else (item,)
     places = [_place_of(session, option, wider, PLAIN) for option in sources]
     if len(set(places)) < len(places):
         raise differ(session)
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         selectors, rest = columns[0], list(columns[1:])
         if places != list(range(len(places))):
             raise differ(session)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, objects, shown, state
 from runtime.tracer.ambient.poison import Key, keys_answer
 from runtime.tracer.ambient.walks import walk
@@ -73,7 +74,7 @@ def several(value: Any) -> Choice | None:
     kind = python_kind(value)
     if kind.__len__(value) != 1:
         return _put_together(value) if _any_hidden() else None
-    (found,) = dict.__iter__(value) if isinstance(value, dict) else kind.__iter__(value)  # an OrderedDict's hashes it
+    (found,) = dict.__iter__(value) if is_a(value, dict) else kind.__iter__(value)  # an OrderedDict's hashes it
     if type(found) is RowKey:
         return choice_of(state.current(), found.row)
     return found.choice if type(found) is Several else None
@@ -132,14 +133,14 @@ def _put_together(value: Any) -> Choice | None:
         found[0].refuse()
     contents = []
     for number in range(len(choice.options)):
-        made: Any = {} if isinstance(held, dict) else []
+        made: Any = {} if is_a(held, dict) else []
         for item in held:
             part = content(item.choice.options[number]) if type(item) is Several else None
-            if isinstance(made, dict):
+            if is_a(made, dict):
                 made.update(part if part is not None else {item: held[item]})
             else:
                 made += part if part is not None else [item]
-        contents.append(frozenset(made) if isinstance(value, set) else made)
+        contents.append(frozenset(made) if is_a(value, set) else made)
     put(state.current(), value, Choice(choice.selector, tuple(contents)))
     return several(value)
 
@@ -167,9 +168,9 @@ def content(value: Any, chosen: tuple[Choice, int] | None = None) -> Any:
 
 def as_content(held: Any) -> Any:
     """A list, dict or frozenset that was made of what a container holds, as such."""
-    if isinstance(held, Choice):
+    if is_a(held, Choice):
         return Choice(held.selector, tuple(map(as_content, held.options)))
-    return ListContent(held) if isinstance(held, list) else DictContent(held) if isinstance(held, dict) else held
+    return ListContent(held) if is_a(held, list) else DictContent(held) if is_a(held, dict) else held
 
 
 def put(session: Session, owner: Any, value: Any) -> None:
@@ -179,25 +180,25 @@ def put(session: Session, owner: Any, value: Any) -> None:
         TraceError: D2S254, there are too many.
     """
     place = Place("content", owner)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         value = flat(session, value)
         require_few(session, owner, value, None)
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
         with keys_answer():
-            value = {marker: None} if isinstance(owner, dict) else [marker]
+            value = {marker: None} if is_a(owner, dict) else [marker]
     session.journal.note(place, joined=True)
     place.set(value)
 
 
 def flat(session: Session, value: Choice) -> Choice:
     """The same one of several, with the options of those of them that are one of several in their place."""
-    if not any(isinstance(option, Choice) for option in value.options):
+    if not any(is_a(option, Choice) for option in value.options):
         return value
     options: list[Any] = []
     places: list[Any] = []
     for option in value.options:
-        inner = flat(session, option) if isinstance(option, Choice) else None
+        inner = flat(session, option) if is_a(option, Choice) else None
         places.append(len(options) if inner is None else inner.selector + len(options))
         options += (option,) if inner is None else inner.options
     selector = places[-1]
@@ -211,9 +212,9 @@ def store(session: Session, place: Place, value: Any) -> None:
     if place.kind == "content":
         put(session, place.owner, value)
         return
-    if isinstance(value, Choice) and place.kind == "attribute":
+    if is_a(value, Choice) and place.kind == "attribute":
         session.containers.has_unset |= any(one is MISSING for one in value.options)
-        if isinstance(place.owner, torch.nn.Module) and place.name in _OF_PARTS:  # PyTorch's code reads it as it is
+        if is_a(place.owner, torch.nn.Module) and place.name in _OF_PARTS:  # PyTorch's code reads it as it is
             value = _one_dict(session, value)
     session.journal.write(place, value)
 
@@ -223,7 +224,7 @@ _OF_PARTS = ("_parameters", "_buffers", "_modules")
 
 def _one_dict(session: Session, choice: Choice) -> Any:
     """A dict that holds what whichever of several dicts it is does."""
-    if not all(isinstance(option, dict) for option in choice.options):
+    if not all(is_a(option, dict) for option in choice.options):
         return choice
     made: dict[str, Any] = {}
     put(session, made, Choice(choice.selector, tuple(map(content, choice.options))))
@@ -252,7 +253,7 @@ def require_few(session: Session, owner: Any, value: Any, location: Location | N
     Raises:
         TraceError: D2S254, there are more than 16.
     """
-    if isinstance(value, Choice) and len(value.options) > _MOST:
+    if is_a(value, Choice) and len(value.options) > _MOST:
         raise session.error(
             f"a {type(owner).__name__} is changed in a branch, and may by now hold {len(value.options)} different sets "
             "of items",
@@ -264,8 +265,8 @@ def require_few(session: Session, owner: Any, value: Any, location: Location | N
 
 def one_list(session: Session, value: Any) -> Any:
     """A list that nobody else has; one of several such as one whose content is one of several."""
-    contents = tuple(map(content, value.options)) if isinstance(value, Choice) else ()
-    if not contents or any(isinstance(one, Choice) for one in contents):
+    contents = tuple(map(content, value.options)) if is_a(value, Choice) else ()
+    if not contents or any(is_a(one, Choice) for one in contents):
         return value
     made: list[Any] = []
     put(session, made, Choice(value.selector, contents))
@@ -308,10 +309,10 @@ def _like(value: Any) -> Any:
 def empty_like(value: Any) -> Any:
     """An empty container of the same class, without attributes."""
     cls: Any = type(value)
-    if isinstance(value, deque):
+    if is_a(value, deque):
         made = cls.__new__(cls)
         deque.__init__(made, (), value.maxlen)
-    elif isinstance(value, defaultdict):
+    elif is_a(value, defaultdict):
         made = cls.__new__(cls)
         made.default_factory = value.default_factory
     else:
@@ -332,9 +333,9 @@ class Kind:
 def kind_of(value: Any) -> Kind:
     """The kind of a container."""
     extra: Any = None
-    if isinstance(value, deque):
+    if is_a(value, deque):
         extra = value.maxlen
-    elif isinstance(value, defaultdict):
+    elif is_a(value, defaultdict):
         extra = id(value.default_factory)
     return Kind(type(value), extra, tuple(attributes(value)))
 
@@ -350,8 +351,8 @@ def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
                 yield (number, key), item
         return
     held = Place("content", value).get()
-    if not any(isinstance(item, Growing) for item in held):  # to ask for the joined parts would record it here
-        yield from held.items() if isinstance(held, dict) else enumerate(held)
+    if not any(is_a(item, Growing) for item in held):  # to ask for the joined parts would record it here
+        yield from held.items() if is_a(held, dict) else enumerate(held)
 
 
 @dataclass(eq=False)
@@ -388,9 +389,9 @@ class Leaving:
         todo = [(value, way, fixed)]
         while todo:
             value, way, fixed = todo.pop()
-            if isinstance(value, _LEAVES) or value is None:
+            if is_a(value, _LEAVES) or value is None:
                 continue
-            if isinstance(value, Choice):
+            if is_a(value, Choice):
                 number, known = id(value.selector.var), selected.only(self._session, value.selector.var)
                 todo += [(option, way if i == known else (*way, (number, i)), fixed)
                          for i, option in enumerate(value.options)]  # fmt: skip
@@ -408,7 +409,7 @@ class Leaving:
                     self.reached[id(value)] = value
                     todo += [(item, (*way, key), fixed) for key, item in self.items(value)]
                 continue
-            if isinstance(value, tuple):
+            if is_a(value, tuple):
                 if not all(map(_is_tuple_or_leaf, walk([value], _of_tuples, sys.maxsize))):
                     todo += [(item, (*way, key), fixed) for key, item in enumerate(objects.own_items(value))]
                 continue
@@ -426,7 +427,7 @@ class Leaving:
 def at(session: Session, value: Any, way: tuple[Hashable, ...]) -> Any:
     """The container at a place as ``Leaving`` names it; None where that is none, or may be one of several."""
     for key in (*way, None):
-        while isinstance(value, Choice):
+        while is_a(value, Choice):
             known = selected.only(session, value.selector.var)
             if known is None:
                 return None
@@ -435,11 +436,11 @@ def at(session: Session, value: Any, way: tuple[Hashable, ...]) -> Any:
             break
         if is_container(value):
             value = opened(value) if row_of(value) is None else None
-            while isinstance(value, Choice):
+            while is_a(value, Choice):
                 known = selected.only(session, value.selector.var)
                 value = None if known is None else opened(value.options[known])
             items: Iterable[tuple[Hashable, Any]] = () if value is None else items_of(value)
-        elif isinstance(value, tuple):
+        elif is_a(value, tuple):
             items = enumerate(objects.own_items(value))
         else:
             fields = field_items(value)
@@ -454,7 +455,7 @@ def _of_tuples(value: Any) -> Any:
 
 def _is_tuple_or_leaf(value: Any) -> bool:
     """Of tuples of tuples that hold nothing else: each may be there very many times, and leads to no container."""
-    return value is None or type(value) is tuple or isinstance(value, _LEAVES)
+    return value is None or type(value) is tuple or is_a(value, _LEAVES)
 
 
 _LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from runtime.kinds import is_a
 from runtime.tracer.python_state import shared_items
 from runtime.tracer.values import structure
 
@@ -94,15 +95,15 @@ def require_references(session: Session) -> None:
 
 def _classes(item: structure.Structure) -> Iterator[type]:
     """The classes of lists, dicts and records that items of this structure are, or hold."""
-    if isinstance(item, structure.Array):
+    if is_a(item, structure.Array):
         if item.kind is not tuple:
             yield item.kind
         yield from _classes(item.item)
-    elif isinstance(item, structure.Options):
+    elif is_a(item, structure.Options):
         for option in item.options:
             yield from _classes(option)
-    elif isinstance(item, (structure.Sequence, structure.Fields)):
-        cls = item.kind if isinstance(item, structure.Sequence) else item.cls
+    elif is_a(item, (structure.Sequence, structure.Fields)):
+        cls = item.kind if is_a(item, structure.Sequence) else item.cls
         if not issubclass(cls, tuple):
             yield cls
         for inner in item.items:

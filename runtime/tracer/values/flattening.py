@@ -9,6 +9,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Variable
+from runtime.kinds import is_a
 from runtime.tracer.memory import hung
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.scalars import StagedInt
@@ -45,24 +46,24 @@ if TYPE_CHECKING:
 
 def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(value, Choice) and not isinstance(s, (Known, Made, Options)):
+    if is_a(value, Choice) and not is_a(s, (Known, Made, Options)):
         return _lower_options(session, value, Options((s,)), context)[1:]
-    if isinstance(s, (Known, Made)):
+    if is_a(s, (Known, Made)):
         return []
-    if isinstance(s, Number):
+    if is_a(s, Number):
         return [session.operand(value)]
-    if isinstance(s, Reference):
+    if is_a(s, Reference):
         return [s.heap.reference(session, value)]
-    if isinstance(s, Tensor):
+    if is_a(s, Tensor):
         hung.require_none(session, value, "is another one after a branch or an iteration", retained=True)
         return [session.read(value)]
-    if isinstance(s, Sequence):
+    if is_a(s, Sequence):
         return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner, context)]
-    if isinstance(s, Fields):
+    if is_a(s, Fields):
         fields = field_items(value)
         assert fields is not None
         return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner, context)]
-    if isinstance(s, Array):
+    if is_a(s, Array):
         return _lower_array(session, value, s, context)
     return _lower_options(session, value, s, context)
 
@@ -98,21 +99,21 @@ def lower_nothing(session: Session, s: Structure, context: JoinContext) -> list[
     """
     if context.copying:
         return [UNDEF] * width(s)
-    if isinstance(s, Array):
+    if is_a(s, Array):
         return [session.emit("array.new", [[]], types=[type_])[0] for type_ in types_of(session, s)]
-    if isinstance(s, Options):
+    if is_a(s, Options):
         chosen = next((index for index, option in enumerate(s.options) if not _needs_row(option)), 0)
         return [chosen, *(operand for option in s.options for operand in lower_nothing(session, option, context))]
-    if isinstance(s, (Sequence, Fields)):
+    if is_a(s, (Sequence, Fields)):
         return [operand for item in s.items for operand in lower_nothing(session, item, context)]
     return [UNDEF] * width(s)
 
 
 def _needs_row(s: Structure) -> bool:
     """Whether what carries a value refers to a row of a heap."""
-    if isinstance(s, Reference):
+    if is_a(s, Reference):
         return True
-    return isinstance(s, (Sequence, Fields)) and any(map(_needs_row, s.items))
+    return is_a(s, (Sequence, Fields)) and any(map(_needs_row, s.items))
 
 
 def _lower_options(session: Session, value: Any, s: Options, context: JoinContext) -> list[Operand]:
@@ -125,7 +126,7 @@ def _lower_options(session: Session, value: Any, s: Options, context: JoinContex
 
     slots: list[list[Operand] | None] = [None] * len(s.options)
     selector: Operand
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         value = flat(session, value)
         targets = [target(option) for option in value.options]
         selector = session.operand(value.selector)
@@ -168,34 +169,34 @@ def lift(
 
     ``tensors``: those of Variables so far; one that comes again is the same object.
     """
-    if isinstance(s, Known):
+    if is_a(s, Known):
         return s.value
-    if isinstance(s, Made):
+    if is_a(s, Made):
         return context.stand_ins[s.cell]
-    if isinstance(s, Number):
+    if is_a(s, Number):
         return scalars.wrap(next(variables))
-    if isinstance(s, Reference):
+    if is_a(s, Reference):
         return s.heap.made(session, s.kind, scalars.wrap(next(variables)))
-    if isinstance(s, Tensor):
+    if is_a(s, Tensor):
         var = next(variables)
         if tensors is None:
             return _lift_tensor(session, s, var)
         if var not in tensors:
             tensors[var] = _lift_tensor(session, s, var)
         return tensors[var]
-    if isinstance(s, Sequence):
+    if is_a(s, Sequence):
         items = s.kind(lift(session, item, variables, context, tensors) for item in s.items)
         session.origins.note_unknown(items)
         return items
-    if isinstance(s, Fields):
+    if is_a(s, Fields):
         parts = tuple(lift(session, item, variables, context, tensors) for item in s.items)
         made = rebuild_fields(s.cls, s.keys, parts)
-        if not isinstance(made, (dict, tuple, *BOUND)):
+        if not is_a(made, (dict, tuple, *BOUND)):
             session.objects.created[id(made)] = made
             session.journal.note_made(made)
         session.origins.note_unknown(made)
         return made
-    if isinstance(s, Array):
+    if is_a(s, Array):
         grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.alias_set)
         return (grown,) if s.kind is tuple else [grown]
     selector = StagedInt(next(variables))

@@ -26,6 +26,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import ArrayType, Operand, Variable
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.numbers import staging
 from runtime.tracer.numbers.scalars import Staged
@@ -75,7 +76,7 @@ class Heap:
     def row_item(self, session: Session) -> structure.Structure:
         """The structure of what rows hold."""
         item = self._content(session).item
-        assert isinstance(item, Array)
+        assert is_a(item, Array)
         return item.item
 
     def load(self, session: Session, number: Any) -> Growing:
@@ -84,7 +85,7 @@ class Heap:
         variables: list[Variable] = []
         for var in grown.variables:
             session.require_visible(var, "a list")
-            assert isinstance(var.type, ArrayType)
+            assert is_a(var.type, ArrayType)
             variables += session.emit("array.load", [var, row], types=[var.type.element])
         return Growing(tuple(variables), self.row_item(session), grown.alias_set)
 
@@ -171,50 +172,50 @@ def heap_for(session: Session, value: list[Any]) -> Heap:
 
 def _heap(session: Session, kind: Any) -> Heap:
     found = session.containers.heaps.setdefault(kind, Heap())
-    assert isinstance(found, Heap)
+    assert is_a(found, Heap)
     return found
 
 
 def _kind_of(session: Session, value: Any) -> Any:
     """What the items of a list are, roughly; None if it has none."""
-    grown = value if isinstance(value, Growing) else None
+    grown = value if is_a(value, Growing) else None
     items = list.__iter__(value) if grown is None else iter(())
     first = next(items, None) if grown is None else grown
     if first is None:
         return None
-    item = first.item if isinstance(first, Growing) else unification.item_structure(session, first, PLAIN)
-    if isinstance(item, structure.Known):
+    item = first.item if is_a(first, Growing) else unification.item_structure(session, first, PLAIN)
+    if is_a(item, structure.Known):
         return type(item.value)
-    if isinstance(item, structure.Number):
+    if is_a(item, structure.Number):
         return {"int": int, "float": float, "bool": bool, "str": str}[item.kind]
-    if isinstance(item, structure.Tensor):
+    if is_a(item, structure.Tensor):
         return item.dtype, item.device, len(item.shape)
     return type(item)
 
 
 def _heap_in(item: structure.Structure | None) -> Heap | None:
     """The heap of lists among the items of a list that grows."""
-    if isinstance(item, Reference):
-        return item.heap if isinstance(item.heap, Heap) else None
+    if is_a(item, Reference):
+        return item.heap if is_a(item.heap, Heap) else None
     parts: tuple[Any, ...] = ()
-    if isinstance(item, Options):
+    if is_a(item, Options):
         parts = item.options
-    elif isinstance(item, (structure.Sequence, structure.Fields)):
+    elif is_a(item, (structure.Sequence, structure.Fields)):
         parts = item.items
     return next((found for part in parts if (found := _heap_in(part)) is not None), None)
 
 
 def _movable(session: Session, value: Any) -> Iterator[Any]:
     """The lists, dicts and objects in an item that are to be held by reference."""
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         for option in value.options:
             yield from _movable(session, option)
     elif session.holds_by_reference(type(value)):
         yield value
-    elif isinstance(value, (tuple, ListContent)) or type(value) is list:
+    elif is_a(value, (tuple, ListContent)) or type(value) is list:
         for item in value:
             yield from _movable(session, item)
-    elif isinstance(value, structure.DictContent):
+    elif is_a(value, structure.DictContent):
         for item in value.values():
             yield from _movable(session, item)
     elif type(value) is dict or (objects.is_record(value) and structure.can_be_copied(session, value)):
@@ -230,7 +231,7 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
     """
     if not session.call.known.by_reference:
         return False
-    found = [one for item in items if not isinstance(item, Growing) for one in _movable(session, item)]
+    found = [one for item in items if not is_a(item, Growing) for one in _movable(session, item)]
     lists = [one for one in found if type(one) is list]
     waiting = [one for one in lists if list_row(one) is None]
     heap = _heap_in(like) or next((row.heap for one in lists for row in _rows_of(one)), None)
@@ -308,17 +309,17 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
     todo = list(values)
     while todo:
         value = todo.pop()
-        if isinstance(value, Choice):
+        if is_a(value, Choice):
             todo += value.options
-        elif isinstance(value, (tuple, ListContent)) or structure.is_container(value):
+        elif is_a(value, (tuple, ListContent)) or structure.is_container(value):
             if id(value) in seen or row_of(value) is not None or held.is_held(session, value):
                 continue
             seen.add(id(value))
-            direct = isinstance(value, (tuple, ListContent))
+            direct = is_a(value, (tuple, ListContent))
             items = list(value) if direct else [item for _, item in containers.items_of(value)]
-            if isinstance(value, (list, deque)):
+            if is_a(value, (list, deque)):
                 items = items or list(structure.stored(value))  # some of which may have grown
-                like = next((item.item for item in items if isinstance(item, Growing)), None)
+                like = next((item.item for item in items if is_a(item, Growing)), None)
                 moved = move_inside(session, [item for item in items if is_there(session, item)], like) or moved
                 if like is not None and len(items) > 1:
                     structure.growing(value)  # joins them, here where lists may move
@@ -328,17 +329,17 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
 
 def is_there(session: Session, value: Any) -> bool:
     """Whether what an item holds is known where the trace stands: that of an iteration traced in vain is not."""
-    if isinstance(value, Growing):
+    if is_a(value, Growing):
         return all(map(session.visible, value.arrays))
     row = row_of(value)
     if row is not None:  # what it holds is not loaded for the question
         return is_there(session, row.number)
-    choice = value if isinstance(value, Choice) else containers.several(value)
+    choice = value if is_a(value, Choice) else containers.several(value)
     if choice is not None:
         return is_there(session, choice.selector) and all(is_there(session, option) for option in choice.options)
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return session.visible(value.var)
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return not torch_internals.is_fake(value) or session.visible(session.info(value).storage.value)
     if type(value) in (list, dict):
         return all(is_there(session, item) for item in (value if type(value) is list else value.values()))

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged
@@ -27,27 +28,27 @@ def holds_traced(value: Any, depth: int = 0) -> bool:
 
 
 def _is_traced(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return torch_internals.is_fake(value)
-    return isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
+    return is_a(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
                               torch.SymBool, RowField, RowKey))
 
 
 def _inside(value: Any) -> list[Any]:
-    if structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module, torch.Tensor)):
+    if structure.is_plain(value) or is_a(value, (type, types.ModuleType, torch.nn.Module, torch.Tensor)):
         return []
-    if isinstance(value, (list, tuple, set, frozenset, collections.deque, dict)):
+    if is_a(value, (list, tuple, set, frozenset, collections.deque, dict)):
         return objects.own_items(value)
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if isinstance(value, structure.BOUND):
+    if is_a(value, structure.BOUND):
         return [value.__self__]
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, types.GeneratorType):
+    if is_a(value, types.GeneratorType):
         return list(value.gi_frame.f_locals.values()) if value.gi_frame is not None else []
-    if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
+    if objects.is_simple(type(value)) or dataclasses.is_dataclass(type(value)):
         return list(objects.attributes(value).values())
     return []
 
@@ -60,7 +61,7 @@ def leads_to_traced(value: Any) -> bool:
         if holds_traced(one, _DEPTH):
             return True
         for inner in _referents(one):
-            if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
+            if id(inner) not in seen and not is_a(inner, _NO_PARTS) and not structure.is_plain(inner):
                 seen.add(id(inner))
                 todo.append(inner)
         if len(seen) > 10_000:
@@ -71,7 +72,7 @@ def leads_to_traced(value: Any) -> bool:
 def _referents(value: Any) -> list[Any]:
     """What an object refers to; of a function not the globals of its module, which are not the function's own."""
     found = gc.get_referents(value)
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         builtins = getattr(value, "__builtins__", None)
         return [one for one in found if one is not value.__globals__ and one is not builtins]
     return found

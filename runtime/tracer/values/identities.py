@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.python_state.ages import existed_before
@@ -105,7 +106,7 @@ def require_known_in_both(session: Session, a: Any, b: Any) -> None:
     Raises:
         TraceError: D2S264.
     """
-    if isinstance(a, _OF_KEYS) and isinstance(b, _OF_KEYS):
+    if is_a(a, _OF_KEYS) and is_a(b, _OF_KEYS):
         require_known(session, a, b)
         require_known(session, b, a)
 
@@ -142,14 +143,14 @@ def noted(session: Session, value: Any, number: int) -> Any:
 
 def varies(session: Session, value: Any) -> bool:
     """Whether each call has an object of its own in a value's place, or in a tuple's or frozenset's."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return torch_internals.is_fake(value)
     if is_plain(value):
         return False
     external = session.objects.externals.get(id(value))
     if external is not None:
         return external[1] is not None
-    if isinstance(value, (tuple, frozenset)):
+    if is_a(value, (tuple, frozenset)):
         return any(varies(session, item) for item in value)
     return is_container(value) or not existed_before(session, value)
 

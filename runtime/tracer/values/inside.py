@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient.objects import own_items
 from runtime.tracer.values.structure import is_namedtuple
 
@@ -23,18 +24,18 @@ _HOLDERS = (list, dict, set, deque)
 
 def inside(value: Any) -> Iterable[Any]:
     """The objects directly in a container, in an array of objects, or bound by a partial or a built-in method."""
-    if isinstance(value, (dict, list, tuple, set, frozenset, deque)):
+    if is_a(value, (dict, list, tuple, set, frozenset, deque)):
         return own_items(value)
-    if isinstance(value, types.MappingProxyType):
+    if is_a(value, types.MappingProxyType):
         try:
             return value.values()
         except AttributeError:  # it may be of anything that has items
             return ()
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         return value.flat if value.dtype.hasobject else ()
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return (value.func, *value.args, *value.keywords.values())
-    if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, _HOLDERS):
+    if is_a(value, types.BuiltinMethodType) and is_a(value.__self__, _HOLDERS):
         return (value.__self__,)
     return ()
 
@@ -66,9 +67,9 @@ def shows_containers(value: Any) -> bool:
 
 
 def _is_taken_apart(value: Any) -> bool:
-    if isinstance(value, (list, Mapping, set)):
+    if is_a(value, (list, Mapping, set)):
         return True
-    return dataclasses.is_dataclass(value) and not isinstance(value, type) and not is_namedtuple(value)
+    return dataclasses.is_dataclass(type(value)) and not is_namedtuple(value)
 
 
 __all__ = ["inside", "leads_to", "shows_containers"]

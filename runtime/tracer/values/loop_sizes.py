@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location
+from runtime.kinds import is_a
 from runtime.tracer.values import structure, unification
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ def with_sizes(session: Session, name: str, value: Any, invariants: dict[str, An
     if name not in invariants:
         return structure.Known(value)
     sizes = invariants[name]
-    carried = unification.structure_of(session, value, structure.PLAIN) if isinstance(value, torch.Tensor) else None
-    if not isinstance(carried, structure.Tensor) or len(carried.shape) != len(sizes):
-        what = f"{len(carried.shape)} dimensions" if isinstance(carried, structure.Tensor) else "no tensor"
+    carried = unification.structure_of(session, value, structure.PLAIN) if is_a(value, torch.Tensor) else None
+    if not is_a(carried, structure.Tensor) or len(carried.shape) != len(sizes):
+        what = f"{len(carried.shape)} dimensions" if is_a(carried, structure.Tensor) else "no tensor"
         raise session.error(
             f"shape_invariants gives '{name}' {len(sizes)} sizes, but before the loop it has {what}",
             hint="Give one size, or None, for each dimension.",
@@ -44,7 +45,7 @@ def check_sizes(
         TraceError: A size changes that was given, or is another one.
     """
     for name, found in carried:
-        if name not in invariants or not isinstance(found, structure.Tensor):
+        if name not in invariants or not is_a(found, structure.Tensor):
             continue
         for dim, (wanted, size) in enumerate(zip(invariants[name], found.shape)):
             if wanted is not None and size is structure.DYNAMIC or (type(size) is int and wanted not in (None, size)):

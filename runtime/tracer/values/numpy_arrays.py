@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy
 import torch
 
+from runtime.kinds import is_a
 from runtime.ops.host_numpy import OF_UFUNCS
 from runtime.tracer.ambient import state
 
@@ -68,7 +69,7 @@ class NumpyScalar(NumpyArray):
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, (NumpyArray, numpy.ndarray)) and not isinstance(value, NumpyScalar)
+    return is_a(value, (NumpyArray, numpy.ndarray)) and not is_a(value, NumpyScalar)
 
 
 class NumpyCopy(NumpyArray):

@@ -19,6 +19,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir.operator import Operator
+from runtime.kinds import is_a
 from runtime.tracer.ambient.closing import CannotBeOpen
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def require_alone(session: Session, stand_ins: Sequence[StandIn], kept: Iterable
         for generator in _generators(op):
             if torch_internals.generator_identity(generator) not in own and not is_default(generator):
                 raise CannotBeOpen("a generator among the arguments may be one from elsewhere")
-    if any(isinstance(one, StandIn) for one in kept):
+    if any(is_a(one, StandIn) for one in kept):
         raise CannotBeOpen("a generator among the arguments is a result")
     for one in stand_ins:
         one.tracing = False
@@ -109,16 +110,16 @@ def require_alone(session: Session, stand_ins: Sequence[StandIn], kept: Iterable
 def _generators(op: Operator) -> Iterator[torch.Generator]:
     todo = [*op.args, *op.kwargs.values()]
     for value in todo:
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             todo.extend(value)
-        elif isinstance(value, torch.Generator):
+        elif is_a(value, torch.Generator):
             yield value
 
 
 def require_told_apart(a: Any, b: Any) -> None:
     """Raises CannotBeOpen where ``a is b`` asks which generator a stand-in is."""
-    if a is not b and isinstance(a, torch.Generator) and isinstance(b, torch.Generator):
-        if isinstance(a, StandIn) or isinstance(b, StandIn):
+    if a is not b and is_a(a, torch.Generator) and is_a(b, torch.Generator):
+        if is_a(a, StandIn) or is_a(b, StandIn):
             raise CannotBeOpen("a generator among the arguments is compared with another")
 
 

@@ -19,6 +19,7 @@ import torch
 from runtime.ir import ArrayType, Input, TensorType, Variable
 from runtime.ir.template import KeyPath, TensorSlot
 from runtime.ir.types import said
+from runtime.kinds import is_a
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.values.alias_sets import AliasSet
 from runtime.tracer.values.arguments import Arguments, Container
@@ -42,9 +43,9 @@ def lists(arguments: Arguments) -> dict[KeyPath, Any]:
     counts: dict[int, int] = {}
     found: dict[KeyPath, tuple[Container, Any]] = {}
     for path, value in _nodes(arguments.template.items(), ()):
-        if isinstance(value, TensorSlot):
+        if is_a(value, TensorSlot):
             counts[value.index] = counts.get(value.index, 0) + 1
-        elif isinstance(value, Container) and value.kind in (list, tuple) and value.items:
+        elif is_a(value, Container) and value.kind in (list, tuple) and value.items:
             kind = _kind(value, arguments.tensors)
             if kind is not None:
                 found[path] = value, kind
@@ -66,20 +67,20 @@ def _at(arguments: Arguments, path: KeyPath) -> Container:
     node: Any = arguments.template[path[0]]
     for step in path[1:]:
         node = node.items[step if node.keys is None else node.keys.index(step)]
-    assert isinstance(node, Container)
+    assert is_a(node, Container)
     return node
 
 
 def _nodes(items: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for step, value in items:
         yield (*path, step), value
-        if isinstance(value, Container) and value.kind is not set:
+        if is_a(value, Container) and value.kind is not set:
             inner = enumerate(value.items) if value.keys is None else zip(value.keys, value.items)
             yield from _nodes(inner, (*path, step))
 
 
 def _kind(node: Container, tensors: Sequence[torch.Tensor]) -> Any:
-    if not all(isinstance(item, TensorSlot) for item in node.items):
+    if not all(is_a(item, TensorSlot) for item in node.items):
         return None
     kinds = {_look(tensors[item.index]) for item in node.items}
     (kind, *others) = kinds
@@ -100,9 +101,9 @@ def without_tensors(arguments: Arguments, gone: Set[int]) -> Arguments:
     places = {old: new for new, old in enumerate(one for one in range(len(arguments.tensors)) if one not in gone)}
 
     def renumber(value: Any) -> Any:
-        if isinstance(value, TensorSlot):
+        if is_a(value, TensorSlot):
             return TensorSlot(places[value.index])
-        if isinstance(value, Container) and value.kind is not set:
+        if is_a(value, Container) and value.kind is not set:
             return replace(value, items=tuple(map(renumber, value.items)))
         return value
 
@@ -128,10 +129,10 @@ def enter(session: Session, items: Sequence[torch.Tensor], label: str) -> Growin
 def require_only_read(session: Session, opened: Sequence[Any], writes: Sequence[Any]) -> None:
     """Raises CannotBeOpen if the Program may write a tensor of an open list, or one that shares its memory, or is to
     give it a gradient."""
-    items = [one.item for one in opened if isinstance(one, Growing)]
+    items = [one.item for one in opened if is_a(one, Growing)]
     if not items:
         return
-    if any(isinstance(item, TensorItem) and item.requires_grad for item in items):
+    if any(is_a(item, TensorItem) and item.requires_grad for item in items):
         if any(op.name == "gradients" for op in session.program.block.walk()):
             raise CannotBeOpen("gradients are asked for, which an item of a list among the arguments may get")
     if writes:
@@ -140,7 +141,7 @@ def require_only_read(session: Session, opened: Sequence[Any], writes: Sequence[
     for op in session.program.block.walk():
         if op.name.startswith("aten."):
             made.update(op.outputs)
-        elif op.name == "update" and not all(var in made for var in op.inputs if isinstance(var.type, TensorType)):
+        elif op.name == "update" and not all(var in made for var in op.inputs if is_a(var.type, TensorType)):
             raise CannotBeOpen("a tensor is written that may be an item of a list among the arguments")
         elif op.name == "update":
             made.update(op.outputs)

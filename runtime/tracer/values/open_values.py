@@ -19,6 +19,7 @@ import torch
 
 from runtime.ir import ScalarType
 from runtime.ir.template import Again, KeyPath, TensorSlot
+from runtime.kinds import is_a
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
@@ -71,9 +72,9 @@ def records(arguments: Arguments) -> dict[KeyPath, Any]:
 
 def _records(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for step, value in items:
-        if isinstance(value, Container):
+        if is_a(value, Container):
             yield from _records(_items(value), (*path, step))
-        elif dataclasses.is_dataclass(value) and not isinstance(value, (type, TensorSlot, Again, Open)):
+        elif dataclasses.is_dataclass(type(value)) and not is_a(value, (TensorSlot, Again, Open)):
             yield (*path, step), value
 
 
@@ -81,7 +82,7 @@ def _values(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[tuple[K
     for step, value in items:
         if can_be_open(value):
             yield (*path, step), value
-        elif isinstance(value, Container):
+        elif is_a(value, Container):
             yield from _values(_items(value), (*path, step))
 
 
@@ -98,7 +99,7 @@ def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
     lists = open_lists.lists(arguments) if any(open_lists.is_kind(kind) for _, kind in which) else {}
 
     def take(value: Any, path: KeyPath) -> Any:
-        if isinstance(value, Container):
+        if is_a(value, Container):
             if value.kind is set:
                 return value
             kind = lists.get(path)
@@ -112,7 +113,7 @@ def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
             return value
         if type(value) is torch.Generator:
             for index, one in enumerate(found.values()):
-                if isinstance(one, torch.Generator) and same_generator(one, value):
+                if is_a(one, torch.Generator) and same_generator(one, value):
                     return Open(index, kind_of(value))
         found[path] = value
         return Open(len(found) - 1, kind_of(value))
@@ -131,11 +132,11 @@ def which(arguments: Arguments) -> Iterator[Which]:
 
 def _opens(items: Iterable[tuple[Any, Any]], path: KeyPath) -> Iterator[Which]:
     for step, value in items:
-        if isinstance(value, Open):
+        if is_a(value, Open):
             yield (*path, step), value.kind
-        elif isinstance(value, Container) and value.open_length:
+        elif is_a(value, Container) and value.open_length:
             yield (*path, step), value.items[0].kind
-        elif isinstance(value, Container):
+        elif is_a(value, Container):
             yield from _opens(_items(value), (*path, step))
 
 
@@ -157,7 +158,7 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
             found.append(scalars.wrap(session.new_variable(ScalarType("str"), label(path), session.root())))
         elif type(value) is list:
             found.append(open_lists.enter(session, value, label(path)))
-        elif isinstance(value, torch.Generator):
+        elif is_a(value, torch.Generator):
             stand_in = StandIn(value.device)
             stand_in.tracing = False
             stand_in.set_state(value.get_state())
@@ -190,7 +191,7 @@ def require_no_whole(arguments: Arguments, whole: Set[int]) -> None:
 
 def require_unread(session: Session, values: list[Any]) -> None:
     """Raises CannotBeOpen if the Program reads a text that has no value when it runs."""
-    texts = {one.var for one in values if isinstance(one, scalars.StagedStr)}
+    texts = {one.var for one in values if is_a(one, scalars.StagedStr)}
     if texts and any(used in texts for used in session.program.block.captures()):
         raise CannotBeOpen("a text among the arguments is read")
 

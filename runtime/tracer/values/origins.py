@@ -24,6 +24,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Operator
+from runtime.kinds import is_a
 from runtime.tracer.memory.deferred import JoinOutput, LoopValue, PathEnd
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.guards import is_plain
@@ -154,7 +155,7 @@ class Origins:
 
     def note(self, value: Any, origin: Origin) -> None:
         """Say which object ``value`` is."""
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             self._session.info(value).origin = origin
             return
         self._held[id(value)] = value
@@ -166,7 +167,7 @@ class Origins:
 
     def known(self, value: Any) -> Origin | None:
         """Where a value came from, if anything was said about it."""
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             found: Origin | None = self._session.info(value).origin
             return found
         return self._known.get(id(value))
@@ -176,10 +177,10 @@ class Origins:
         found = self.known(value)
         if found is None:
             found = Itself(self.number())
-            if isinstance(value, torch.Tensor) and torch_internals.is_fake(value):
+            if is_a(value, torch.Tensor) and torch_internals.is_fake(value):
                 found.made = self._session.info(value).number
             self.note(value, found)
-        if isinstance(found, Itself):
+        if is_a(found, Itself):
             made_in = [loop for loop in self._loops if loop not in found.inside and self._made_in(loop, value)]
             found.inside += (*made_in,)
             found.constant = bool(found.inside) and _is_constant(value)
@@ -191,7 +192,7 @@ class Origins:
 
     def _made_in(self, loop: Loop, value: Any) -> bool:
         """Whether an iteration made the object."""
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return torch_internals.is_fake(value) and self._session.info(value).number > loop.number
         return id(value) not in loop.older and id(value) not in self._session.objects.externals
 
@@ -243,25 +244,25 @@ def _references(held: dict[int, Any]) -> list[tuple[int, int]]:
 
 def is_noted(item: structure.Structure) -> bool:
     """Whether a value of this structure, or a part of it, is made anew by joins and may be asked which object it is."""
-    if isinstance(item, structure.Tensor):
+    if is_a(item, structure.Tensor):
         return True
-    if isinstance(item, structure.Array):
+    if is_a(item, structure.Array):
         return item.kind is tuple
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         return any(map(is_noted, item.options))
-    if isinstance(item, (structure.Sequence, structure.Fields)):
+    if is_a(item, (structure.Sequence, structure.Fields)):
         return _has_identity(item) or any(map(is_noted, item.items))
     return False
 
 
 def _has_identity(item: structure.Structure) -> bool:
-    if isinstance(item, structure.Tensor):
+    if is_a(item, structure.Tensor):
         return True
-    if isinstance(item, structure.Sequence):
+    if is_a(item, structure.Sequence):
         return issubclass(item.kind, tuple) or item.kind is structure.StagedSize
-    if isinstance(item, structure.Fields):
+    if is_a(item, structure.Fields):
         return not issubclass(item.cls, dict)
-    return isinstance(item, structure.Array) and item.kind is tuple
+    return is_a(item, structure.Array) and item.kind is tuple
 
 
 def note_join(session: Session, op: Operator, paths: Sequence[Path], items: Sequence[tuple[Any, ...]]) -> None:
@@ -279,7 +280,7 @@ def note_join(session: Session, op: Operator, paths: Sequence[Path], items: Sequ
             for values, item, made in items:
                 for inside, joined in _pairs(values[position], made, item):
                     found = origins.known(joined)
-                    if not isinstance(found, Joined) or found.join is not join:
+                    if not is_a(found, Joined) or found.join is not join:
                         found = Joined(number, join, [None] * len(paths))
                         origins.note(joined, found)
                     if found.by_path[position] is None:
@@ -315,11 +316,11 @@ def leave_loop(
         with path.inside(session), origins.inside(loop):
             for left, value in _pairs(out, inner, item) if not path.ended else ():
                 carried = origins.known(value)
-                if isinstance(carried, Carried):
+                if is_a(carried, Carried):
                     carried.next = _origin(session, left, value)
         for value, result in zip(_made(inner, item), _made(after, item)):
             carried = origins.known(value)
-            if isinstance(carried, Carried):
+            if is_a(carried, Carried):
                 origins.note(result, Left(loop.number, carried))
     loop.op, loop.end = op, end = op, PathEnd(path.scope, path.ended)
     for flag in [*loop.flags.values()]:
@@ -336,13 +337,13 @@ class _Part:
 
 def _pairs(inside: Any, made: Any, item: structure.Structure) -> Iterator[Pair]:
     """Values beside what was made for them, parts included; None where there is nothing of that kind."""
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         for number, (option, inner) in enumerate(zip(made.options, item.options)):
             if is_noted(inner):
                 yield from _pairs(_carried_as(inside, item, number), option, inner)
     elif _has_identity(item):
         yield inside, made
-    if isinstance(item, (structure.Sequence, structure.Fields)):
+    if is_a(item, (structure.Sequence, structure.Fields)):
         for position, inner in enumerate(item.items):
             if is_noted(inner):
                 yield from _pairs(_part(inside, item, position), _part(made, item, position), inner)
@@ -350,22 +351,22 @@ def _pairs(inside: Any, made: Any, item: structure.Structure) -> Iterator[Pair]:
 
 def _made(value: Any, item: structure.Structure) -> Iterator[Any]:
     """The objects that were made for a structure."""
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         for option, inner in zip(value.options, item.options):
             yield from _made(option, inner)
         return
     if _has_identity(item):
         yield value
-    if isinstance(item, (structure.Sequence, structure.Fields)):
+    if is_a(item, (structure.Sequence, structure.Fields)):
         for position, inner in enumerate(item.items):
             if is_noted(inner):
                 yield from _made(_part(value, item, position), inner)
 
 
 def _part(value: Any, item: structure.Sequence | structure.Fields, position: int) -> Any:
-    if isinstance(value, (structure.Choice, _Part)):
+    if is_a(value, (structure.Choice, _Part)):
         return _Part(value.selector, tuple(_part(option, item, position) for option in value.options))
-    if isinstance(item, structure.Sequence):
+    if is_a(item, structure.Sequence):
         items: Any = value
         return list(items)[position] if type(value) is item.kind and len(items) == len(item.items) else None
     fields = structure.field_items(value) if type(value) is item.cls else None
@@ -378,7 +379,7 @@ _UNKNOWN = object()
 
 def _carried_as(value: Any, item: structure.Options, number: int) -> Any:
     """The value, if it is carried as this one of the options; of several, those that are."""
-    if isinstance(value, (structure.Choice, _Part)):
+    if is_a(value, (structure.Choice, _Part)):
         return _Part(value.selector, tuple(_carried_as(option, item, number) for option in value.options))
     first = next((place for place, inner in enumerate(item.options) if _fits(value, inner)), None)
     return _UNKNOWN if first is None and value is not None else value if first == number else None
@@ -387,32 +388,32 @@ def _carried_as(value: Any, item: structure.Options, number: int) -> Any:
 def _fits(value: Any, item: structure.Structure) -> bool:
     """Whether a structure that a value was unified into, with others, carries it; as ``unification.fits``, but for what
     is the same of all options."""
-    if isinstance(value, (structure.Choice, _Part)):
+    if is_a(value, (structure.Choice, _Part)):
         return all(_fits(option, item) for option in value.options)
-    if isinstance(item, structure.Options):
+    if is_a(item, structure.Options):
         return any(_fits(value, option) for option in item.options)
-    if isinstance(item, structure.Tensor):
-        return isinstance(value, torch.Tensor) and (
+    if is_a(item, structure.Tensor):
+        return is_a(value, torch.Tensor) and (
             (value.dtype, value.dim(), value.device) == (item.dtype, len(item.shape), item.device))
-    if isinstance(item, structure.Sequence):
+    if is_a(item, structure.Sequence):
         items: Any = value
         return type(value) is item.kind and len(items) == len(item.items) and all(map(_fits, items, item.items))
-    if isinstance(item, structure.Fields):
+    if is_a(item, structure.Fields):
         keys, held = (structure.field_items(value) if type(value) is item.cls else None) or (None, ())
         return keys is not None and structure.same_keys(keys, item.keys) and all(map(_fits, held, item.items))
-    if isinstance(item, structure.Array):
+    if is_a(item, structure.Array):
         return type(value) is item.kind
-    if isinstance(item, structure.Number):
+    if is_a(item, structure.Number):
         return scalars.kind_of(value) == item.kind
-    return not isinstance(item, structure.Known) or structure.same_known(value, item.value)
+    return not is_a(item, structure.Known) or structure.same_known(value, item.value)
 
 
 def _origin(session: Session, inside: Any, made: Any) -> Origin | None:
-    if isinstance(inside, (structure.Choice, _Part)):
+    if is_a(inside, (structure.Choice, _Part)):
         return OneOf(0, inside.selector, [_origin(session, option, made) for option in inside.options])
     if inside is None:
         return None
-    if isinstance(made, torch.Tensor) and isinstance(inside, torch.Tensor):
+    if is_a(made, torch.Tensor) and is_a(inside, torch.Tensor):
         return session.origins.of(session.itself(inside))
     return session.origins.of(inside) if type(inside) is type(made) else Origin(0)
 

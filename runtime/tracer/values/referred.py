@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.unasked import has_unasked, module_name, unasked
 
@@ -95,7 +96,7 @@ def _values_of(namespace: Any) -> Iterable[Any]:
     """The values in what a ``__dict__`` is; some classes give that name another meaning."""
     if type(namespace) is dict:
         return namespace.values()
-    return dict(namespace).values() if isinstance(namespace, (dict, types.MappingProxyType)) else ()
+    return dict(namespace).values() if is_a(namespace, (dict, types.MappingProxyType)) else ()
 
 
 def _of_object(value: Any) -> Iterable[Any]:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime.kinds import is_a
 from runtime.ops import exception_fields
 from runtime.tracer.ambient import objects
 from runtime.tracer.ambient.objects import slots_of
@@ -68,7 +69,7 @@ def is_fixed(value: Any) -> bool:
     """Whether nobody could tell two such objects apart, but by asking which they are."""
     if type(value) is slice:
         return all(map(is_plain, (value.start, value.stop, value.step)))
-    return type(value) in _FIXED or isinstance(value, (numpy.generic, numpy.dtype))
+    return type(value) in _FIXED or is_a(value, (numpy.generic, numpy.dtype))
 
 
 def parts_of(value: Any) -> Parts | None:
@@ -76,50 +77,50 @@ def parts_of(value: Any) -> Parts | None:
 
     Functions are not looked at: they may refer to themselves.
     """
-    if isinstance(value, numpy.ndarray) and value.base is not None:
+    if is_a(value, numpy.ndarray) and value.base is not None:
         return _array_view(value)
     if type(value) is memoryview:
         return _memory_view(value)
-    if type(value) in _COPIED and not (isinstance(value, numpy.ndarray) and value.dtype.hasobject):
+    if type(value) in _COPIED and not (is_a(value, numpy.ndarray) and value.dtype.hasobject):
         return Parts("copy", _copied(value))
     if is_container(value):
         items = {"content": containers.content(value), **_extra(value), "attributes": objects.attributes(value)}
         return Parts("container", type(value), items)
-    if isinstance(value, BaseException):
+    if is_a(value, BaseException):
         return _exception(value)
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return Parts("bound method", None, {"function": value.__func__, "owner": value.__self__})
-    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+    if is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
         return Parts("bound", value.__name__, {"owner": value.__self__})
-    base = next((base for base in _BASES if isinstance(value, base)), None)
+    base = next((base for base in _BASES if is_a(value, base)), None)
     if base is not None:
-        held: Any = tuple(value) if isinstance(value, (tuple, frozenset)) else base(value)
+        held: Any = tuple(value) if is_a(value, (tuple, frozenset)) else base(value)
         return Parts("derived", type(value), {"base": held, "attributes": objects.attributes(value)})
     return _reduced(value)
 
 
 def _extra(value: Any) -> dict[str, Any]:
-    if isinstance(value, collections.deque):
+    if is_a(value, collections.deque):
         return {"maxlen": value.maxlen}
-    return {"default_factory": value.default_factory} if isinstance(value, collections.defaultdict) else {}
+    return {"default_factory": value.default_factory} if is_a(value, collections.defaultdict) else {}
 
 
 def shows_memory(value: Any) -> bool:
     """Whether a value is a view of memory that another object has as well, which may be changed."""
-    if not isinstance(value, numpy.ndarray) and type(value) is not memoryview:
+    if not is_a(value, numpy.ndarray) and type(value) is not memoryview:
         return False
     try:
-        base = value.base if isinstance(value, numpy.ndarray) else value.obj
-        return base is not None and not isinstance(base, bytes) and value.nbytes > 0
+        base = value.base if is_a(value, numpy.ndarray) else value.obj
+        return base is not None and not is_a(base, bytes) and value.nbytes > 0
     except ValueError:  # a memoryview that was released
         return False
 
 
 def _array_view(value: numpy.ndarray[Any, Any]) -> Parts | None:
     base: Any = value.base
-    if isinstance(base, bytes) and type(value) is numpy.ndarray:
+    if is_a(base, bytes) and type(value) is numpy.ndarray:
         return Parts("copy", _copied(value))
-    if isinstance(base, numpy.ndarray):
+    if is_a(base, numpy.ndarray):
         if not (base.flags.c_contiguous or base.flags.f_contiguous):
             return None
     elif type(base) not in _MEMORY:
@@ -132,7 +133,7 @@ def _array_view(value: numpy.ndarray[Any, Any]) -> Parts | None:
 def _memory_view(value: memoryview) -> Parts | None:
     try:
         base = value.obj
-        if not isinstance(base, (*_MEMORY, numpy.ndarray)):
+        if not is_a(base, (*_MEMORY, numpy.ndarray)):
             return None
         how = (value.format, value.shape, value.strides, _address(value) - _address(base), value.readonly)
         made = _shown(how, base)
@@ -143,20 +144,20 @@ def _memory_view(value: memoryview) -> Parts | None:
 
 
 def _address(memory: Any) -> int:
-    found: int = numpy.asarray(memory if isinstance(memory, numpy.ndarray) else memoryview(memory)).__array_interface__[
+    found: int = numpy.asarray(memory if is_a(memory, numpy.ndarray) else memoryview(memory)).__array_interface__[
         "data"][0]
     return found
 
 
 def _copied(value: Any) -> Any:
     made = copy.copy(value)
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         made.flags.writeable = bool(value.flags.writeable)
     return made
 
 
 def _exception(value: BaseException) -> Parts:
-    reduced: Any = value.__reduce__() if not isinstance(value.__reduce__, types.MethodType) else (None, value.args)
+    reduced: Any = value.__reduce__() if not is_a(value.__reduce__, types.MethodType) else (None, value.args)
     items: dict[str, Any] = {
         "given": reduced[1], "args": value.args, "attributes": objects.attributes(value), "cause": value.__cause__,
         "context": value.__context__, "suppress": value.__suppress_context__,
@@ -167,7 +168,7 @@ def _exception(value: BaseException) -> Parts:
 
 def _reduced(value: Any) -> Parts | None:
     """By the object's own word, for classes of Python's and of libraries."""
-    if isinstance(type(value).__new__, types.FunctionType) or isinstance(value, (type, types.ModuleType)):
+    if is_a(type(value).__new__, types.FunctionType) or is_a(value, (type, types.ModuleType)):
         return None
     try:
         with warnings.catch_warnings():
@@ -175,7 +176,7 @@ def _reduced(value: Any) -> Parts | None:
             reduced = value.__reduce_ex__(4)
     except (TypeError, AttributeError, ValueError, NotImplementedError):
         return None
-    if not isinstance(reduced, tuple) or len(reduced) > 5:
+    if not is_a(reduced, tuple) or len(reduced) > 5:
         return None
     make, args, state, items, pairs = [*reduced, None, None, None][:5]
     if not callable(make) or make in (getattr, copyreg._reconstructor):  # type: ignore[attr-defined]
@@ -248,7 +249,7 @@ def _slots(cls: type) -> set[str]:
 
 def _view(how: Any, base: Any) -> Any:
     cls, shape, dtype, offset, strides, writeable = how
-    memory: Any = numpy.asarray(base).ravel(order="K") if isinstance(base, numpy.ndarray) else base
+    memory: Any = numpy.asarray(base).ravel(order="K") if is_a(base, numpy.ndarray) else base
     new: Any = numpy.ndarray.__new__
     made: Any = new(cls, shape, dtype, memory, offset, strides) if len(memory) else new(cls, shape, dtype)
     made.flags.writeable = writeable
@@ -299,7 +300,7 @@ def _from_reduced(make: Any, items: dict[str, Any]) -> Any:
         if hasattr(made, "__setstate__"):
             made.__setstate__(state)
         else:
-            space, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+            space, slots = state if is_a(state, tuple) and len(state) == 2 else (state, None)
             with_attributes(made, {**(space or {}), **(slots or {})})
     if items["items"] is not None:
         for item in items["items"]:

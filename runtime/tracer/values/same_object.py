@@ -12,6 +12,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Operand
+from runtime.kinds import is_a
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.deferred import BOOL, JoinOutput, LoopValue
 from runtime.tracer.numbers.scalars import wrap
@@ -50,7 +51,7 @@ def identical(session: Session, a: Any, b: Any) -> Any:
 
 def is_joined(session: Session, value: Any) -> bool:
     """Whether it is known which object a value is, and that a join made it anew."""
-    return isinstance(session.origins.known(value), (Joined, Carried, Left))
+    return is_a(session.origins.known(value), (Joined, Carried, Left))
 
 
 def related(session: Session, a: torch.Tensor, b: torch.Tensor) -> Verdict:
@@ -79,9 +80,9 @@ def is_followed(session: Session, a: Any, b: Any) -> bool:
     if is_joined(session, a) or is_joined(session, b):
         return True
     one, other = session.origins.known(a), session.origins.known(b)
-    if isinstance(one, Given) and isinstance(other, Given) and one.call is other.call:
+    if is_a(one, Given) and is_a(other, Given) and one.call is other.call:
         return True
-    given = [origin for origin in (one, other) if isinstance(origin, Given)]
+    given = [origin for origin in (one, other) if is_a(origin, Given)]
     return bool(given) and all(origin.older is not None for origin in given)
 
 
@@ -105,7 +106,7 @@ def require_one(session: Session, value: Any) -> None:
         TraceError: D2S264.
     """
     found = session.origins.known(value)
-    if found is not None and not isinstance(found, Itself):
+    if found is not None and not is_a(found, Itself):
         raise _refusal(session, "the identity of a tuple or method is asked for (by id() or hash()) that is")
 
 
@@ -121,20 +122,20 @@ def _flag(session: Session, a: Origin | None, b: Origin | None) -> Any:
         raise _refusal(session, "'is' compares two tensors, tuples or other objects, of which one is")
     if found != "open" or a is None or b is None:
         return found == "same"
-    if isinstance(b, OneOf):
+    if is_a(b, OneOf):
         a, b = b, a
-    if isinstance(a, OneOf):
+    if is_a(a, OneOf):
         *rest, last = [_flag(session, option, b) for option in a.options]
         for number in range(len(rest) - 1, -1, -1):
             last = session.scalar("select", a.selector == number, rest[number], last)
         return last
     a, b = _newest_first(a, b)
-    if isinstance(a, Joined):
+    if is_a(a, Joined):
         return wrap(session.require_visible(_join_flag(session, a, b).demand(session)))
-    if isinstance(a, Left):
+    if is_a(a, Left):
         value = _loop_flag(session, a.carried, _in_loop(a, b)).after
     else:
-        assert isinstance(a, Carried)
+        assert is_a(a, Carried)
         value = _loop_flag(session, a, b).inside
     return wrap(session.require_visible(value.demand(session)))
 
@@ -173,24 +174,24 @@ def _before_loop(session: Session, a: Carried, b: Origin) -> Operand:
 
 def _newest_first(a: Origin, b: Origin) -> tuple[Origin, Origin]:
     """What came from others later can have come from the other one."""
-    first, second = (isinstance(one, (Joined, Carried, Left)) for one in (a, b))
+    first, second = (is_a(one, (Joined, Carried, Left)) for one in (a, b))
     return (b, a) if second and (not first or b.number > a.number) else (a, b)
 
 
 def _by_path(a: Joined, b: Origin) -> list[tuple[Origin | None, Origin | None]]:
-    if isinstance(b, Joined) and b.join is a.join:
+    if is_a(b, Joined) and b.join is a.join:
         return list(zip(a.by_path, b.by_path))
     return [(mine, b) for mine in a.by_path]
 
 
 def _of_loop(a: Carried, b: Origin, when: str) -> Origin | None:
-    if isinstance(b, Carried) and b.loop is a.loop:
+    if is_a(b, Carried) and b.loop is a.loop:
         return b.first if when == "first" else b.next
     return b
 
 
 def _in_loop(a: Left, b: Origin) -> Origin:
-    return b.carried if isinstance(b, Left) and b.carried.loop is a.carried.loop else b
+    return b.carried if is_a(b, Left) and b.carried.loop is a.carried.loop else b
 
 
 def _decide(a: Origin | None, b: Origin | None) -> Decision:
@@ -206,7 +207,7 @@ def _decide(a: Origin | None, b: Origin | None) -> Decision:
                 continue
             seen.add((one, other))
         answer = _answer(one, other)
-        if isinstance(answer, str):
+        if is_a(answer, str):
             found.add(answer)
         else:
             todo += answer
@@ -225,24 +226,24 @@ def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin 
         return "other"
     if a is b:
         return "same"
-    if isinstance(b, OneOf):
+    if is_a(b, OneOf):
         a, b = b, a
-    if isinstance(a, OneOf):
+    if is_a(a, OneOf):
         return [(option, b) for option in a.options]
-    if isinstance(a, Given) and isinstance(b, Given) and a.call is b.call:
+    if is_a(a, Given) and is_a(b, Given) and a.call is b.call:
         return a.pairs.get((min(a.place, b.place), max(a.place, b.place)), "unknown")
     if type(a) is Origin or type(b) is Origin:
         return "unknown"
-    if isinstance(a, Joined):
+    if is_a(a, Joined):
         return _by_path(a, b)
-    if isinstance(a, Given) or isinstance(b, Given):
+    if is_a(a, Given) or is_a(b, Given):
         return _answer_of_given(a, b)
-    if isinstance(a, Left):
-        made_inside = isinstance(b, Itself) and a.carried.loop in b.inside
+    if is_a(a, Left):
+        made_inside = is_a(b, Itself) and a.carried.loop in b.inside
         return "unknown" if made_inside else [(a.carried, _in_loop(a, b))]
-    if not isinstance(a, Carried):
+    if not is_a(a, Carried):
         return "other"
-    if isinstance(b, Itself) and a.loop in b.inside:
+    if is_a(b, Itself) and a.loop in b.inside:
         return "unknown" if b.constant else "other"
     if a.loop.op is None:
         return "open"
@@ -251,8 +252,8 @@ def _answer(a: Origin | None, b: Origin | None) -> Decision | list[tuple[Origin 
 
 def _answer_of_given(a: Origin, b: Origin) -> Verdict:
     """Whether what a recursive function is given, or gives, is something else."""
-    parameters = [one for one in (a, b) if isinstance(one, Given) and one.older is not None]
-    if not parameters or isinstance(a, (Carried, Left)):
+    parameters = [one for one in (a, b) if is_a(one, Given) and one.older is not None]
+    if not parameters or is_a(a, (Carried, Left)):
         return "unknown"
     newest = max(parameters, key=lambda one: one.number)
     other = b if newest is a else a

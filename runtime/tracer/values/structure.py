@@ -18,10 +18,12 @@ import torch
 from runtime import torch_internals
 from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects, state
 from runtime.tracer.ambient.calls import Findings as FoundOut
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.ambient.poison import Poison, keys_answer
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -124,13 +126,13 @@ class Growing(Poison):
 
 def is_of_plain(item: Structure) -> bool:
     """Whether items are numbers and texts, None, and tuples of such."""
-    if isinstance(item, Known):
-        return item.value is None or isinstance(item.value, (int, float, str, bool))
-    if isinstance(item, Options):
+    if is_a(item, Known):
+        return item.value is None or is_a(item.value, (int, float, str, bool))
+    if is_a(item, Options):
         return all(map(is_of_plain, item.options))
-    if isinstance(item, Sequence):
+    if is_a(item, Sequence):
         return item.kind is tuple and all(map(is_of_plain, item.items))
-    return isinstance(item, Number)
+    return is_a(item, Number)
 
 
 def _read_as_item() -> NoReturn:
@@ -160,7 +162,7 @@ class Row(Growing):
 
     def visible(self, session: Session) -> bool:
         """Whether the reference may be used where the trace stands."""
-        return not isinstance(self.number, Staged) or session.visible(self.number.var)
+        return not is_a(self.number, Staged) or session.visible(self.number.var)
 
     @property
     def arrays(self) -> tuple[Variable, ...]:  # type: ignore[override]
@@ -204,9 +206,9 @@ def before(value: object) -> Before | None:
 
 def row_of(value: object) -> Row | Held | None:
     """The row that a list, dict or object is, if others hold it by reference."""
-    if isinstance(value, list):
+    if is_a(value, list):
         return list_row(value)
-    return None if isinstance(value, _NO_ROWS) else held_in(value)
+    return None if is_a(value, _NO_ROWS) else held_in(value)
 
 
 def list_row(value: object) -> Row | None:
@@ -222,10 +224,10 @@ _NO_ROWS = (torch.Tensor, Staged, Choice, tuple, str, int, float, type(None), to
 
 def growing(value: object) -> Growing | None:
     """What a list, deque or tuple holds, if its length is only known at run time."""
-    if not isinstance(value, (list, deque)) and type(value) is not tuple:
+    if not is_a(value, (list, deque)) and type(value) is not tuple:
         return None
     items = stored(value)
-    if not any(isinstance(item, Growing) for item in items):
+    if not any(is_a(item, Growing) for item in items):
         return None
     if type(items[0]) is Before:
         items[0].look()
@@ -235,7 +237,7 @@ def growing(value: object) -> Growing | None:
 
         return _join_parts[0](items)
     found = items[0]
-    assert isinstance(found, Growing)
+    assert is_a(found, Growing)
     return found
 
 
@@ -251,7 +253,7 @@ def stored(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple
     """What is stored in a list or deque, whatever methods its class has; a tuple."""
     if type(value) is list or type(value) is tuple:
         return value
-    return list(list.__iter__(value) if isinstance(value, list) else deque.__iter__(value))
+    return list(list.__iter__(value) if is_a(value, list) else deque.__iter__(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,7 +382,7 @@ PLAIN = JoinContext()
 
 def is_namedtuple(value: object) -> bool:
     """Whether a value is an instance of a namedtuple class, torch's own (``torch.return_types``) included."""
-    return isinstance(value, tuple) and (hasattr(type(value), "_fields") or _is_return_type(type(value)))
+    return is_a(value, tuple) and (hasattr(type(value), "_fields") or _is_return_type(type(value)))
 
 
 def _is_return_type(cls: type) -> bool:
@@ -402,7 +404,7 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     Attributes that are no fields come after these. A method that is bound to a tensor of the trace holds the tensor;
     its only key is its name.
     """
-    if isinstance(value, dict):
+    if is_a(value, dict):
         own_keys = tuple(objects.kind_of_items(type(value)).__iter__(value))  # a user's class may say others
         if type(value) is not DictContent and not all(map(is_plain, own_keys)):
             return None
@@ -416,12 +418,12 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
             return None
         items = tuple(tuple.__iter__(value))
         return tuple(f"item{place}" for place in range(len(items))), items
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
+    if dataclasses.is_dataclass(type(value)):
+        names = tuple(field.name for field in dataclasses.fields(type(value)) if has_unasked(value, field.name))
         names += tuple(name for name in objects.attributes(value) if name not in names)
-        return names, tuple(getattr(value, name) for name in names)
+        return names, tuple(unasked(value, name) for name in names)
     if type(value) in BOUND:
-        of_number = isinstance(value.__self__, Staged)
+        of_number = is_a(value.__self__, Staged)
         name = value.__name__ if of_number else torch_internals.name_of_method(value)
         return None if name is None else ((name,), (value.__self__,))
     return None
@@ -434,10 +436,10 @@ def _with_attributes(
     if type(value) in (dict, DictContent):
         return keys, items
     held = objects.attributes(value)
-    if isinstance(value, dict) and held:
+    if is_a(value, dict) and held:
         itself = {**{one.name: one.default for one in _fields(type(value))}, **dict(zip(keys, items))}
         held = {name: item for name, item in held.items() if itself.get(name, MISSING) is not item}
-    if isinstance(value, defaultdict):
+    if is_a(value, defaultdict):
         held = {**held, "default_factory": value.default_factory}
     return (*keys, *map(Attribute, held)), (*items, *held.values())
 
@@ -448,8 +450,8 @@ def _fields(cls: type) -> tuple[dataclasses.Field[Any], ...]:
 
 def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Any:
     """The inverse of ``field_items``."""
-    if keys and isinstance(keys[-1], Attribute):
-        count = next(number for number, key in enumerate(keys) if isinstance(key, Attribute))
+    if keys and is_a(keys[-1], Attribute):
+        count = next(number for number, key in enumerate(keys) if is_a(key, Attribute))
         made = rebuild_fields(cls, keys[:count], items[:count])
         for key, item in zip(keys[count:], items[count:]):
             if item is not MISSING:
@@ -485,7 +487,7 @@ def is_container(value: Any) -> bool:
 
     Instances of dataclasses that are dicts as well (transformers' model outputs) are taken apart field by field.
     """
-    if not isinstance(value, CONTAINERS) or type(value) in (ListContent, DictContent):
+    if not is_a(value, CONTAINERS) or type(value) in (ListContent, DictContent):
         return False
     return not dataclasses.is_dataclass(value)
 
@@ -495,7 +497,7 @@ def same_keys(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     tensors = torch.Tensor
     with keys_answer():
         return len(a) == len(b) and all(
-            x is y or (not isinstance(x, tensors) and not isinstance(y, tensors) and bool(x == y)) for x, y in zip(a, b)
+            x is y or (not is_a(x, tensors) and not is_a(y, tensors) and bool(x == y)) for x, y in zip(a, b)
         )
 
 
@@ -503,7 +505,7 @@ def same_known(a: Any, b: Any) -> bool:
     """Whether two values are one constant: the same object, or equal plain values of one type."""
     if a is b:
         return True
-    if isinstance(a, Undefined) and isinstance(b, Undefined):
+    if is_a(a, Undefined) and is_a(b, Undefined):
         return True
     if type(a) is frozenset and type(b) is frozenset:  # what sets hold
         return all(map(is_plain, (*a, *b))) and set(map(_told_apart, a)) == set(map(_told_apart, b))
@@ -525,7 +527,7 @@ _DEEPEST = 1_000
 
 
 def _is_traced(value: Any) -> bool:
-    if isinstance(value, (torch.Tensor, Staged, Choice, Growing, RowField, RowKey)):
+    if is_a(value, (torch.Tensor, Staged, Choice, Growing, RowField, RowKey)):
         return True
     return type(value) not in (list, tuple, StagedSize, ListContent) and row_of(value) is not None
 
@@ -547,41 +549,41 @@ def can_be_copied(session: Session, value: Any) -> bool:
 
 def known_items(s: Structure, inside: bool = False) -> Iterator[Any]:
     """The objects that are known to be items of lists whose length only the run knows. ``inside``: of such a list."""
-    if isinstance(s, Known) and inside:
+    if is_a(s, Known) and inside:
         yield s.value
-    elif isinstance(s, Array):
+    elif is_a(s, Array):
         yield from known_items(s.item, True)
-    elif isinstance(s, (Options, Sequence, Fields)):
-        for one in s.options if isinstance(s, Options) else s.items:
+    elif is_a(s, (Options, Sequence, Fields)):
+        for one in s.options if is_a(s, Options) else s.items:
             yield from known_items(one, inside)
 
 
 def types_of(session: Session, s: Structure) -> list[Type]:
     """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
-    if isinstance(s, (Known, Made)):
+    if is_a(s, (Known, Made)):
         return []
-    if isinstance(s, Number):
+    if is_a(s, Number):
         return [ScalarType(s.kind)]  # type: ignore[arg-type]
-    if isinstance(s, Reference):
+    if is_a(s, Reference):
         return [ScalarType("int")]
-    if isinstance(s, Tensor):
+    if is_a(s, Tensor):
         return [TensorType(s.dtype, None, said(s.device))]
-    if isinstance(s, Array):
+    if is_a(s, Array):
         return [ArrayType(type_) for type_ in types_of(session, s.item)]
-    if isinstance(s, Options):
+    if is_a(s, Options):
         return [ScalarType("int"), *(t for option in s.options for t in types_of(session, option))]
     return [t for item in s.items for t in types_of(session, item)]
 
 
 def width(s: Structure) -> int:
     """How many Variables carry a value of structure ``s``."""
-    if isinstance(s, (Known, Made)):
+    if is_a(s, (Known, Made)):
         return 0
-    if isinstance(s, (Number, Tensor, Reference)):
+    if is_a(s, (Number, Tensor, Reference)):
         return 1
-    if isinstance(s, Array):
+    if is_a(s, Array):
         return width(s.item)
-    if isinstance(s, Options):
+    if is_a(s, Options):
         return 1 + sum(map(width, s.options))
     return sum(map(width, s.items))
 

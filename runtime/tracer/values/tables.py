@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operand
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects, shown
 from runtime.tracer.ambient.poison import keys_answer
 from runtime.tracer.numbers import staging
@@ -182,7 +183,7 @@ def table_for(session: Session, value: Any) -> Table | None:
     """The table that a dict's or object's row is in, or would be; None where there can be none."""
     row = structure.row_of(value)
     if row is not None:
-        return row.heap if isinstance(row.heap, Table) else None
+        return row.heap if is_a(row.heap, Table) else None
     keys = _keys_of(session, value)
     if not keys:
         return None
@@ -190,7 +191,7 @@ def table_for(session: Session, value: Any) -> Table | None:
     found = session.containers.heaps.get(known)
     if found is None:
         found = session.containers.heaps[known] = Table(type(value), keys)
-    assert isinstance(found, Table)
+    assert is_a(found, Table)
     return found
 
 
@@ -238,16 +239,16 @@ def _group(session: Session, value: Any) -> Iterator[Any]:
     todo, seen = [value], set()
     while todo:
         one = todo.pop()
-        if isinstance(one, Choice):
+        if is_a(one, Choice):
             todo += one.options
             continue
         if id(one) in seen or structure.row_of(one) is not None or id(one) in session.objects.externals:
             continue
         seen.add(id(one))
-        if isinstance(one, (tuple, list, dict)):
+        if is_a(one, (tuple, list, dict)):
             if held.is_held(session, one):
                 continue
-            todo += one if isinstance(one, tuple) else [item for _, item in containers.items_of(one)]
+            todo += one if is_a(one, tuple) else [item for _, item in containers.items_of(one)]
         elif objects.is_record(one) or session.holds_by_reference(type(one)):
             todo += objects.attributes(one).values()
         if session.holds_by_reference(type(one)) and type(one) is not list and table_for(session, one) is not None:
@@ -295,7 +296,7 @@ def settle_objects(session: Session) -> None:
 
 def unbound(session: Session, value: Any) -> Any:
     """The value; for an object that is a row, another one with what it holds now, to be read."""
-    row = held_in(value) if session.containers.has_rows and not isinstance(value, (list, dict, torch.Tensor)) else None
+    row = held_in(value) if session.containers.has_rows and not is_a(value, (list, dict, torch.Tensor)) else None
     if row is None:
         return value
     made: Any = object.__new__(type(value))

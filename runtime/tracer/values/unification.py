@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects, state
 from runtime.tracer.memory import hung
 from runtime.tracer.numbers import scalars
@@ -70,7 +71,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
     row = row_of(value)
     if row is not None:
         return Reference(row.heap, type(value))
-    if isinstance(value, RowField):
+    if is_a(value, RowField):
         value.refuse()
     own = is_container(value) and id(value) not in session.objects.externals
     copied = context.copying and (own or can_be_copied(session, value))
@@ -80,11 +81,11 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
             return Reference(found, type(value))
     if id(value) in context.made and not copied:
         return context.made[id(value)]
-    if isinstance(value, Staged):
+    if is_a(value, Staged):
         return Number(value.kind)
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return _tensor_structure(session, value)
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         options = Options(tuple(_options(session, value, context)))
         if context.copying:
             return one_kind(session, options, context)
@@ -108,7 +109,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
     if objects.is_users_tuple(value) and (session.is_whole(type(value)) or not has_traced(value)):
         return Known(value)
     fields = field_items(value)
-    if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
+    if fields is not None and (copied or is_a(value, (dict, tuple)) or has_traced(value)):
         return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))
     return Known(value)
 
@@ -116,7 +117,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
 def _options(session: Session, value: Choice, context: JoinContext) -> Iterator[Structure]:
     """How each of several values is carried, those of an option that is one of several in its place."""
     for option in value.options:
-        if isinstance(option, Choice):
+        if is_a(option, Choice):
             yield from _options(session, option, context)
         else:
             yield carried(session, structure_of(session, option, context), context)
@@ -176,42 +177,42 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
 
 def _opened(session: Session, s: Structure, context: JoinContext) -> Structure:
     """A known choice as its options, which are joined one by one; an object that an iteration made as such."""
-    opened = isinstance(s, Known) and (isinstance(s.value, Choice) or id(s.value) in context.made)
-    return structure_of(session, s.value, context) if isinstance(s, Known) and opened else s
+    opened = is_a(s, Known) and (is_a(s.value, Choice) or id(s.value) in context.made)
+    return structure_of(session, s.value, context) if is_a(s, Known) and opened else s
 
 
 def unify(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure:
     """The structure that carries what either of two carries."""
-    if isinstance(a, Known) and isinstance(b, Known) and same_known(a.value, b.value):
+    if is_a(a, Known) and is_a(b, Known) and same_known(a.value, b.value):
         return a
     a, b = _opened(session, a, context), _opened(session, b, context)
-    if isinstance(a, Options) or isinstance(b, Options):
+    if is_a(a, Options) or is_a(b, Options):
         return _unify_options(session, a, b, context)
-    if isinstance(a, Known) and isinstance(a.value, torch.Tensor):
+    if is_a(a, Known) and is_a(a.value, torch.Tensor):
         a = structure_of(session, a.value, context)
-    if isinstance(b, Known) and isinstance(b.value, torch.Tensor):
+    if is_a(b, Known) and is_a(b.value, torch.Tensor):
         b = structure_of(session, b.value, context)
     kinds = [_number_kind(s) for s in (a, b)]
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return Number(kinds[0])
     if _is_text(a) and _is_text(b) and (_is_staged_text(a) or _is_staged_text(b)):
         return Number("str")
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
+    if is_a(a, Tensor) and is_a(b, Tensor):
         return _unify_tensors(a, b)
-    if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
+    if is_a(a, Made) and is_a(b, Made) and a.cell == b.cell:
         return a
     kept = a, b
     a, b = _opened_fields(session, a, context), _opened_fields(session, b, context)
-    if isinstance(a, Reference) and isinstance(b, Reference) and a.heap is b.heap and a.kind is b.kind:
+    if is_a(a, Reference) and is_a(b, Reference) and a.heap is b.heap and a.kind is b.kind:
         return a
-    if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
+    if is_a(a, Sequence) and is_a(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items)))
-    if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
+    if is_a(a, Fields) and is_a(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
         items = tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items))
         if a.cls in BOUND:  # of tensors that differ there are two methods, or arrays
-            whole = isinstance(items[0], Tensor)
+            whole = is_a(items[0], Tensor)
         else:
-            whole = not issubclass(a.cls, (NumpyArray, ArrayMethod)) or not isinstance(items[0], Options)
+            whole = not issubclass(a.cls, (NumpyArray, ArrayMethod)) or not is_a(items[0], Options)
         if whole:
             return Fields(a.cls, a.keys, items)
     first, second = (carried(session, one, context) for one in kept)
@@ -226,73 +227,73 @@ def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinCon
     kind = _kind_of_items(a)
     if kind is None or kind is not _kind_of_items(b):
         return None
-    if kind is tuple and not (isinstance(a, Array) or isinstance(b, Array)):
+    if kind is tuple and not (is_a(a, Array) or is_a(b, Array)):
         return None
-    lists: list[Array | Sequence] = [s for s in (a, b) if isinstance(s, (Array, Sequence))]
+    lists: list[Array | Sequence] = [s for s in (a, b) if is_a(s, (Array, Sequence))]
     if not context.arrays_hold_containers and any(map(_holds_container, lists)):
         return None  # and what those of a path hold is not asked for outside it
     items: list[Structure] = []
     for one in lists:
-        items += [one.item] if isinstance(one, Array) else [_copied(session, item, context) for item in one.items]
+        items += [one.item] if is_a(one, Array) else [_copied(session, item, context) for item in one.items]
     if not items:
         return None
     item = items[0]
     for other in items[1:]:
         item = unify(session, item, other, context)
-    items_of_one = as_items(structure_of(session, item.value, context) if isinstance(item, Known) else item)
-    if isinstance(items_of_one, Options) and not (context.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
+    items_of_one = as_items(structure_of(session, item.value, context) if is_a(item, Known) else item)
+    if is_a(items_of_one, Options) and not (context.mixed_lists or is_a(a, Array) or is_a(b, Array)):
         return None
     alias_set = AliasSet()
     for s in (a, b):
-        if isinstance(s, Array):
+        if is_a(s, Array):
             alias_set = s.alias_set.merge(alias_set)
     return Array(items_of_one, alias_set, kind)
 
 
 def _kind_of_items(s: Structure) -> type | None:
     """Whether a structure is that of a list, or of a tuple without names."""
-    if isinstance(s, Array):
+    if is_a(s, Array):
         return s.kind
-    if isinstance(s, Sequence) and s.kind in (list, ListContent, tuple):
+    if is_a(s, Sequence) and s.kind in (list, ListContent, tuple):
         return tuple if s.kind is tuple else list
     return None
 
 
 def _holds_container(s: Structure) -> bool:
     """Whether what is joined to a list that grows holds containers, of which that would have copies."""
-    return isinstance(s, Sequence) and any(map(_is_container_item, s.items))
+    return is_a(s, Sequence) and any(map(_is_container_item, s.items))
 
 
 def _is_container_item(s: Structure) -> bool:
-    if isinstance(s, Options):
+    if is_a(s, Options):
         return any(map(_is_container_item, s.options))
-    if isinstance(s, (Sequence, Fields)):
+    if is_a(s, (Sequence, Fields)):
         return any(map(_is_container_item, s.items))
-    return isinstance(s, Made) or (isinstance(s, Known) and _is_or_holds_container(s.value))
+    return is_a(s, Made) or (is_a(s, Known) and _is_or_holds_container(s.value))
 
 
 def _is_or_holds_container(value: Any) -> bool:
-    if isinstance(value, Choice):
+    if is_a(value, Choice):
         return any(map(_is_or_holds_container, value.options))
     if row_of(value) is not None:
         return False
-    return is_container(value) or (isinstance(value, tuple) and any(map(_is_or_holds_container, value)))
+    return is_container(value) or (is_a(value, tuple) and any(map(_is_or_holds_container, value)))
 
 
 def _copied(session: Session, item: Structure, context: JoinContext) -> Structure:
     """The structure of an item as a list that grows holds it: containers and records by what they hold."""
-    if isinstance(item, Known):
+    if is_a(item, Known):
         if id(item.value) in context.pictures:
             return context.pictures[id(item.value)]
         if is_container(item.value) or can_be_copied(session, item.value):
             return item_structure(session, item.value, context)
         opened = structure_of(session, item.value, context)
-        return item if isinstance(opened, Known) else _copied(session, opened, context)
-    if isinstance(item, Options):
+        return item if is_a(opened, Known) else _copied(session, opened, context)
+    if is_a(item, Options):
         return one_kind(session, Options(tuple(_copied(session, option, context) for option in item.options)), context)
-    if isinstance(item, (Sequence, Fields)):
+    if is_a(item, (Sequence, Fields)):
         return dataclasses.replace(item, items=tuple(_copied(session, inner, context) for inner in item.items))
-    return item.picture if isinstance(item, Made) and item.picture is not None else item
+    return item.picture if is_a(item, Made) and item.picture is not None else item
 
 
 def one_kind(session: Session, options: Options, context: JoinContext) -> Structure:
@@ -318,11 +319,11 @@ def as_items(item: Structure) -> Structure:
 
 def _made_in(item: Structure) -> Iterator[type]:
     """The classes of objects in an item that an iteration of a loop made."""
-    if isinstance(item, Made):
+    if is_a(item, Made):
         yield item.cls
-    for inner in item.options if isinstance(item, Options) else ():
+    for inner in item.options if is_a(item, Options) else ():
         yield from _made_in(inner)
-    for inner in item.items if isinstance(item, (Sequence, Fields)) else ():
+    for inner in item.items if is_a(item, (Sequence, Fields)) else ():
         yield from _made_in(inner)
 
 
@@ -335,33 +336,33 @@ def _with_containers(item: Structure) -> set[type]:
 
 def _as_item(item: Structure) -> Structure:
     """Constants inside become carried numbers."""
-    if isinstance(item, Options):
+    if is_a(item, Options):
         return Options(tuple(map(_as_item, item.options)))
-    if isinstance(item, Known):
+    if is_a(item, Known):
         kind = _number_kind(item)
         return Number(kind) if kind is not None else item
-    if isinstance(item, Sequence):
+    if is_a(item, Sequence):
         return Sequence(item.kind, tuple(map(_as_item, item.items)))
-    if isinstance(item, Fields):
+    if is_a(item, Fields):
         return Fields(item.cls, item.keys, tuple(map(_as_item, item.items)))
     return item
 
 
 def _number_kind(s: Structure) -> str | None:
-    if isinstance(s, Number):
+    if is_a(s, Number):
         return s.kind
-    kind = scalars.kind_of(s.value) if isinstance(s, Known) else None
+    kind = scalars.kind_of(s.value) if is_a(s, Known) else None
     return kind if kind in ("int", "float", "bool") else None
 
 
 def _is_text(s: Structure) -> bool:
     """Whether a structure carries a string, a known one or one that is computed while the Program runs."""
-    return _is_staged_text(s) or isinstance(s, Known) and type(s.value) is str
+    return _is_staged_text(s) or is_a(s, Known) and type(s.value) is str
 
 
 def _is_staged_text(s: Structure) -> bool:
     """Whether it is one that is computed then: in a list's content it stands as itself."""
-    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and isinstance(s.value, scalars.StagedStr)
+    return is_a(s, Number) and s.kind == "str" or is_a(s, Known) and is_a(s.value, scalars.StagedStr)
 
 
 def _few(session: Session, options: list[Structure]) -> list[Structure]:
@@ -371,7 +372,7 @@ def _few(session: Session, options: list[Structure]) -> list[Structure]:
         TraceError: D2S255: there are too many of other kinds.
     """
     texts = [option for option in options if _is_text(option)]
-    if len(texts) > _TEXTS or (len(texts) > 1 and any(isinstance(option, Number) for option in texts)):
+    if len(texts) > _TEXTS or (len(texts) > 1 and any(is_a(option, Number) for option in texts)):
         place = options.index(texts[0])
         options = [option for option in options if not _is_text(option)]
         options.insert(place, Number("str"))
@@ -395,58 +396,58 @@ def require_few(session: Session, s: Structure) -> Structure:
 
 def _ways(s: Structure) -> int:
     """How many different things a value of structure ``s`` may be, and what it holds."""
-    if isinstance(s, Options):
+    if is_a(s, Options):
         return sum(map(_ways, s.options))
-    if isinstance(s, (Sequence, Fields)):
+    if is_a(s, (Sequence, Fields)):
         return 1 + sum(_ways(item) - 1 for item in s.items)
     return 1
 
 
 def _known_in(s: Structure) -> Iterator[Any]:
     """The objects that a value may be, or have inside."""
-    if isinstance(s, Known):
+    if is_a(s, Known):
         yield s.value
-    for one in s.options if isinstance(s, Options) else s.items if isinstance(s, (Sequence, Fields)) else ():
+    for one in s.options if is_a(s, Options) else s.items if is_a(s, (Sequence, Fields)) else ():
         yield from _known_in(one)
 
 
 def _opened_fields(session: Session, s: Structure, context: JoinContext) -> Structure:
-    return structure_of(session, s.value, context) if isinstance(s, Known) else s
+    return structure_of(session, s.value, context) if is_a(s, Known) else s
 
 
 def carried(session: Session, s: Structure, context: JoinContext) -> Structure:
     """A structure without values of the trace that are taken as known: they may belong to one path only."""
-    if isinstance(s, Known):
-        if isinstance(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in context.made:
+    if is_a(s, Known):
+        if is_a(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in context.made:
             return structure_of(session, s.value, context)
         if row_of(s.value) is not None:
             return structure_of(session, s.value, context)
-        traced = isinstance(s.value, tuple) or field_items(s.value) is not None
+        traced = is_a(s.value, tuple) or field_items(s.value) is not None
         if not traced or is_container(s.value):
             return s
         s = structure_of(session, s.value, context)
-    if isinstance(s, (Sequence, Fields)):
+    if is_a(s, (Sequence, Fields)):
         return dataclasses.replace(s, items=tuple(carried(session, item, context) for item in s.items))
     return s
 
 
 def with_rows(session: Session, s: Structure, context: JoinContext) -> Structure:
     """A structure with references to the dicts and objects in it that are rows: what they are is known on a path."""
-    if isinstance(s, Known):
+    if is_a(s, Known):
         if row_of(s.value) is not None:
             return structure_of(session, s.value, context)
-        return carried(session, s, context) if isinstance(s.value, tuple) and has_traced(s.value) else s
-    if isinstance(s, (Sequence, Fields)):
+        return carried(session, s, context) if is_a(s.value, tuple) and has_traced(s.value) else s
+    if is_a(s, (Sequence, Fields)):
         return dataclasses.replace(s, items=tuple(with_rows(session, item, context) for item in s.items))
     return s
 
 
 def _unify_options(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure:
-    options: list[Structure] = list(a.options) if isinstance(a, Options) else [carried(session, a, context)]
-    for other in b.options if isinstance(b, Options) else (carried(session, b, context),):
+    options: list[Structure] = list(a.options) if is_a(a, Options) else [carried(session, a, context)]
+    for other in b.options if is_a(b, Options) else (carried(session, b, context),):
         for index, option in enumerate(options):
             joined = unify(session, option, other, context)
-            if not isinstance(joined, Options):
+            if not is_a(joined, Options):
                 options[index] = joined
                 break
         else:
@@ -458,18 +459,18 @@ def _unify_options(session: Session, a: Structure, b: Structure, context: JoinCo
 def _with_one_tuple(session: Session, options: list[Structure], context: JoinContext) -> list[Structure]:
     """The options with one tuple whose length is carried in place of many of other lengths: a loop makes it longer."""
     tuples = [option for option in options if _kind_of_items(option) is tuple]
-    lengths = {len(s.items) for s in tuples if isinstance(s, Sequence)}
+    lengths = {len(s.items) for s in tuples if is_a(s, Sequence)}
     if len(tuples) < 2 or (len(lengths) == len(tuples) < _LENGTHS):
         return options
     first = tuples[0]
     joined: Structure | None = first
-    if isinstance(first, Sequence):
-        longest = max((s for s in tuples if isinstance(s, Sequence)), key=lambda s: len(s.items))
+    if is_a(first, Sequence):
+        longest = max((s for s in tuples if is_a(s, Sequence)), key=lambda s: len(s.items))
         item = as_items(_copied(session, longest.items[0], context)) if longest.items else None
-        joined = None if item is None or isinstance(item, Options) else Array(item, AliasSet(), tuple)
+        joined = None if item is None or is_a(item, Options) else Array(item, AliasSet(), tuple)
     for other in tuples:
         joined = None if joined is None else _unify_arrays(session, joined, other, context)
-        if not isinstance(joined, Array) or isinstance(joined.item, Options):
+        if not is_a(joined, Array) or is_a(joined.item, Options):
             return options
     assert joined is not None
     place = options.index(first)
@@ -479,38 +480,38 @@ def _with_one_tuple(session: Session, options: list[Structure], context: JoinCon
 
 def fits(session: Session, inner: Structure, outer: Structure, context: JoinContext) -> bool:
     """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
-    if isinstance(outer, Known) and isinstance(inner, Known) and same_known(inner.value, outer.value):
+    if is_a(outer, Known) and is_a(inner, Known) and same_known(inner.value, outer.value):
         return True
     inner = _opened(session, inner, context)
-    if isinstance(inner, Options):
+    if is_a(inner, Options):
         return all(fits(session, option, outer, context) for option in inner.options)
-    if isinstance(outer, Options):
+    if is_a(outer, Options):
         return any(fits(session, inner, target, context) for target in outer.options)
-    if isinstance(outer, Known):
+    if is_a(outer, Known):
         return False
-    if isinstance(outer, Made):
-        return isinstance(inner, Made) and inner.cell == outer.cell
-    if isinstance(outer, Number) and outer.kind == "str":
+    if is_a(outer, Made):
+        return is_a(inner, Made) and inner.cell == outer.cell
+    if is_a(outer, Number) and outer.kind == "str":
         return _is_text(inner)
-    if isinstance(outer, Number):
+    if is_a(outer, Number):
         return _number_kind(inner) == outer.kind
-    if isinstance(inner, Known):
+    if is_a(inner, Known):
         inner = structure_of(session, inner.value, context)
-        if isinstance(inner, Known):
+        if is_a(inner, Known):
             return False
-    if isinstance(outer, Reference):
-        return isinstance(inner, Reference) and inner.heap is outer.heap and inner.kind is outer.kind
-    if isinstance(outer, Array):
+    if is_a(outer, Reference):
+        return is_a(inner, Reference) and inner.heap is outer.heap and inner.kind is outer.kind
+    if is_a(outer, Array):
         if _kind_of_items(inner) is not outer.kind:
             return False
-        if isinstance(inner, Array):
+        if is_a(inner, Array):
             return fits(session, inner.item, outer.item, context)  # ``lower`` converts the arrays
         return (
-            isinstance(inner, Sequence)
+            is_a(inner, Sequence)
             and (context.arrays_hold_containers or not _holds_container(inner))
             and all(fits(session, _copied(session, x, context), outer.item, context) for x in inner.items)
         )
-    if isinstance(outer, Tensor) and isinstance(inner, Tensor):
+    if is_a(outer, Tensor) and is_a(inner, Tensor):
         if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
             return False
         if (inner.grad_in_some_runs or inner.requires_grad != outer.requires_grad) and not outer.grad_in_some_runs:
@@ -520,13 +521,13 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
         if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
             return False
         return all(y is DYNAMIC or _same_size(x, y) for x, y in zip(inner.shape, outer.shape))
-    if isinstance(outer, Sequence) and isinstance(inner, Sequence):
+    if is_a(outer, Sequence) and is_a(inner, Sequence):
         return (
             inner.kind is outer.kind
             and len(inner.items) == len(outer.items)
             and all(fits(session, x, y, context) for x, y in zip(inner.items, outer.items))
         )
-    if isinstance(outer, Fields) and isinstance(inner, Fields):
+    if is_a(outer, Fields) and is_a(inner, Fields):
         return (
             inner.cls is outer.cls
             and same_keys(inner.keys, outer.keys)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import contents, shown
 from runtime.tracer.ambient.objects import attributes, own_items, own_length
 from runtime.tracer.ambient.poison import Poison, keys_answer
@@ -68,7 +69,7 @@ def picture(session: Session) -> Picture:
 def again(session: Session, before: Picture, met: Iterable[Any]) -> Picture:
     """The picture where another path of the same construct begins: as ``before``, which the path that ended has left as
     it was, and with what that one ``met`` first."""
-    new = [value for value in met if isinstance(value, _CONTAINERS)]
+    new = [value for value in met if is_a(value, _CONTAINERS)]
     return [*before, *_picture(session, new)] if new else before
 
 
@@ -88,7 +89,7 @@ def _picture(session: Session, roots: Iterable[Any]) -> Picture:
             continue
         known = opaque.get(kind)
         if known is None:
-            known = isinstance(value, _OPAQUE) or (
+            known = is_a(value, _OPAQUE) or (
                 kind not in (types.FunctionType, structure.Choice) and _is_ours(value))
             opaque[kind] = known
         if known or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
@@ -98,7 +99,7 @@ def _picture(session: Session, roots: Iterable[Any]) -> Picture:
         if kind is structure.Choice:  # any of its options may be what the variable is; who has iterators asks for them
             todo += [(option, depth) for option in value.options if not hasattr(type(option), "__next__")]
             continue
-        if isinstance(value, _LARGE_KINDS):
+        if is_a(value, _LARGE_KINDS):
             if depth < _DEPTH and id(value) in session.objects.created:
                 todo += [(item, depth + 1) for item in vars(value).values()]
             continue
@@ -126,7 +127,7 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
         after = _content(value)
         if _same(content, after):
             continue
-        facts = session.call.facts.items() if isinstance(content, dict) else ()
+        facts = session.call.facts.items() if is_a(content, dict) else ()
         for place, (_, number) in facts:  # the path met it first, and the trace put its number there
             if place.owner is value and after.get(place.name) is number:
                 content = {**content, place.name: number}
@@ -167,9 +168,9 @@ def put_back(session: Session, before: Picture) -> None:
         after = _content(value)
         if _same(content, after):
             continue
-        if isinstance(content, _State):
+        if is_a(content, _State):
             require_unchanged(session, [(value, content)], "in a loop that is traced more than once")
-        elif isinstance(value, _CONTAINERS):
+        elif is_a(value, _CONTAINERS):
             Place("content", value).set(content)
         else:
             value.__dict__.clear()
@@ -223,15 +224,15 @@ _DEEPEST = 9
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
+    if is_a(value, (list, tuple, set, frozenset, deque)):
         return list(value)
-    if isinstance(value, dict):
-        return [*value.values(), *(key for key in value if not isinstance(key, str))]
-    if isinstance(value, types.FunctionType):
+    if is_a(value, dict):
+        return [*value.values(), *(key for key in value if not is_a(key, str))]
+    if is_a(value, types.FunctionType):
         return list(map(cell_value, value.__closure__ or ()))
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return (value.__self__, value.__func__)
-    return () if isinstance(value, (torch.Tensor, type, types.ModuleType)) else attributes(value).values()
+    return () if is_a(value, (torch.Tensor, type, types.ModuleType)) else attributes(value).values()
 
 
 def _roots(session: Session) -> Iterator[Any]:
@@ -241,7 +242,7 @@ def _roots(session: Session) -> Iterator[Any]:
             yield from contents.locals_of(frame)
         frame = frame.f_back
     for external, _ in list(session.objects.externals.values()):
-        if isinstance(external, _CONTAINERS):
+        if is_a(external, _CONTAINERS):
             yield external
     for tensor, names in session.objects.hung.values():
         yield from (tensor.__dict__.get(name) for name in names)
@@ -263,27 +264,27 @@ def _is_ours(value: Any) -> bool:
     So are torch's operators: they keep their overloads once they were asked for. An iterator of ours goes over an
     object of the user's, who has it.
     """
-    if "__next__" in type(value).__dict__ and not isinstance(value, Poison):
+    if "__next__" in type(value).__dict__ and not is_a(value, Poison):
         return False
-    module = str(value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__)
+    module = str(value.__module__ if is_a(value, types.FunctionType) else type(value).__module__)
     return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
 
 
 def _items(value: Any, readers: Readers) -> Any:
-    if isinstance(value, (dict, list, deque)):  # a user's class may give other items
+    if is_a(value, (dict, list, deque)):  # a user's class may give other items
         held = Place("content", value).get() if python_kind(value).__len__(value) <= _LARGE else ()
-        return list(held.values()) if isinstance(held, dict) else held
-    if isinstance(value, tuple):
+        return list(held.values()) if is_a(held, dict) else held
+    if is_a(value, tuple):
         return own_items(value) if own_length(value) <= _LARGE else ()
-    if isinstance(value, (set, frozenset)):
+    if is_a(value, (set, frozenset)):
         return ()
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         return [*contents.cells_of(value), *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return [value.__self__]
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
-    if contents.state_of(value) is not None or isinstance(value, weakref.ref):
+    if contents.state_of(value) is not None or is_a(value, weakref.ref):
         return contents.inner(value)
     return list(readers.parts(value)) or ([] if _has_namespace(value) else None)
 
@@ -295,24 +296,24 @@ def _has_namespace(value: Any) -> bool:
 def _content(value: Any) -> Any:
     if type(value) in _CONTAINERS:
         return Place("content", value).get()
-    if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial, weakref.ref)):
+    if is_a(value, (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial, weakref.ref)):
         return None
     state = contents.state_of(value)
     if state is not None:
         return _State(state)
-    if isinstance(value, _CONTAINERS):
+    if is_a(value, _CONTAINERS):
         return Place("content", value).get()
-    return dict(value.__dict__) if _has_namespace(value) else None
+    return dict(unasked(value, "__dict__")) if _has_namespace(value) else None
 
 
 def _same(before: Any, after: Any) -> bool:
-    if isinstance(before, _State):
+    if is_a(before, _State):
         return before == after
-    if isinstance(before, frozenset):
+    if is_a(before, frozenset):
         return before == after
     if len(before) != len(after):
-        return not isinstance(before, dict) and _grows(before, after)
-    if isinstance(before, dict):
+        return not is_a(before, dict) and _grows(before, after)
+    if is_a(before, dict):
         with keys_answer():
             return all(key in after and after[key] is value for key, value in before.items())
     return all(a is b for a, b in zip(before, after)) or _grows(before, after)
@@ -320,4 +321,4 @@ def _same(before: Any, after: Any) -> bool:
 
 def _grows(before: list[Any], after: list[Any]) -> bool:
     """Parts of a list whose length is staged are put together when it is read: that changes nothing."""
-    return any(isinstance(item, structure.Growing) for item in (*before, *after))
+    return any(is_a(item, structure.Growing) for item in (*before, *after))
