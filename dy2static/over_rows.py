@@ -14,7 +14,7 @@ import torch
 
 from runtime.kinds import is_a
 from runtime.torch_internals import batches
-from runtime.tracer.ambient.unasked import has_unasked
+from runtime.tracer.ambient.unasked import has_unasked, unasked
 from runtime.tracer.values.arguments import Arguments
 
 
@@ -33,7 +33,7 @@ def _holds(value: Any, seen: set[int]) -> bool:
         return any(_holds(item, seen) for item in (value.values() if is_a(value, dict) else value))
     if has_unasked(value, "__dataclass_fields__") and not is_a(value, type):
         seen.add(id(value))
-        return any(_holds(item, seen) for item in vars(value).values())
+        return any(_holds(item, seen) for item in (unasked(value, "__dict__") or {}).values())
     return False
 
 

@@ -20,6 +20,7 @@ from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.ir.template import KeyPath
 from runtime.kinds import is_a
+from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.boundary.tracing import Traced, live_tensor
 from runtime.tracer.memory.hung import same
 from runtime.tracer.memory.inputs import LiveParameter, looks
@@ -335,7 +336,7 @@ def _seen(value: Any) -> Any:
 
 def _read(live: LiveParameter) -> Read:
     if is_a(live.owner, torch.nn.Module):
-        space = live.owner.__dict__
+        space = unasked(live.owner, "__dict__")
         for slot in ("_parameters", "_buffers"):
             if live.attribute in space[slot]:
                 return Read(live, space, slot)

@@ -22,6 +22,7 @@ from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.provenance import chosen
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects, state
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.guards import is_plain
@@ -42,15 +43,15 @@ def stand_in(*roots: Any) -> Any:
         if is_plain(value) or id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, STAND_INS) or value is MISSING or torch_internals.is_fake(value):
+        if is_a(value, STAND_INS) or value is MISSING or torch_internals.is_fake(value):
             return value
-        if depth == _DEPTH or isinstance(value, (torch.Tensor, type, types.ModuleType, types.FunctionType)):
+        if depth == _DEPTH or is_a(value, (torch.Tensor, type, types.ModuleType, types.FunctionType)):
             continue
         inner: list[Any] = []
         if type(value) in (list, tuple, set, frozenset, deque):
             inner += value
-        elif isinstance(value, CONTAINERS):
-            kind = next(cls for cls in CONTAINERS if isinstance(value, cls))
+        elif is_a(value, CONTAINERS):
+            kind = next(cls for cls in CONTAINERS if is_a(value, cls))
             inner += kind.values(value) if kind is dict else kind.__iter__(value)
         todo.extend((one, depth + 1) for one in (*inner, *objects.attributes(value).values()))
     return None
@@ -112,4 +113,4 @@ def _misread(session: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _grew(value: Any) -> bool:
-    return isinstance(value, (list, deque)) and growing(value) is not None
+    return is_a(value, (list, deque)) and growing(value) is not None

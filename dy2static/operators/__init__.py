@@ -44,6 +44,7 @@ from dy2static.operators.iteration.unpack import (
     one_by_one,
     star,
     star_of_list,
+    star_of_set,
     star_of_tuple,
     tested,
     unpack,
@@ -82,6 +83,6 @@ __all__ = [
     "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "left", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position",
     "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice",
-    "star", "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",
-    "waiting", "while_stmt", "within", "without_keys",
+    "star", "star_of_list", "star_of_set", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of",
+    "variables", "waiting", "while_stmt", "within", "without_keys",
 ]  # fmt: skip

@@ -29,6 +29,11 @@ class _Starred(Transformer):
     class_bodies = True
 
     def visit_Call(self, node: gast.AST) -> Any:
+        if is_operator(node.func) and node.func.attr == "set_of":  # a display of a set
+            (items,) = node.args
+            self.generic_visit(items)
+            self._stars(items.elts, "star_of_set")
+            return node
         self.generic_visit(node)
         if not is_operator(node.func):
             self._stars(node.args, "star")
@@ -51,7 +56,7 @@ class _Starred(Transformer):
 
     def visit_Set(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        self._stars(node.elts, "star_of_tuple")
+        self._stars(node.elts, "star_of_set")
         return node
 
     def _stars(self, elements: list[Any], name: str) -> None:

@@ -264,4 +264,4 @@ def test_an_attribute_that_some_paths_lack(name: str) -> None:
     try:
         check(ABSENT[name], *calls(False))
     except TraceError as error:
-        assert error.code == ("D2S212" if name == "hasattr of __getattribute__" else "D2S229")
+        assert error.code == "D2S229"

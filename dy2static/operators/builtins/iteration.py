@@ -29,10 +29,11 @@ from dy2static.operators.calls.sequences import (
 )
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.iteration import generator_uses, iterators
+from dy2static.operators.iteration import generator_uses, iterators, length_hint
+from dy2static.operators.iteration.generator_uses import Asks
 from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order, in_users_order
-from dy2static.operators.iteration.traced_for import Counting, as_list, by_place, fold, iterate, next_item
+from dy2static.operators.iteration.traced_for import ByPlace, Counting, as_list, by_place, fold, iterate, next_item
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.iterators_apart import taken_by_option
 from dy2static.operators.shared.staging import (
@@ -172,15 +173,16 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     place = python_method(args[0], "__getitem__")
     own = getattr(type(args[0]), "__reversed__", None)  # a list's reads the items without asking a subclass
     if place is not None and own is None and not is_a(args[0], torch.nn.Module):
-        reversed(args[0])  # which says what it does not take
-        return iter([call(place, args[0], index) for index in range(call(len, args[0]) - 1, -1, -1)])
+        if not hasattr(type(args[0]), "__len__"):
+            reversed(args[0])  # which says what it does not take
+        return ByPlace(session, args[0], place, range(call(len, args[0]) - 1, -1, -1))
     return reversed(args[0])
 
 
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or is_a(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
-    given = spelled(generator_uses.listed(session, args[0]))
+    given = spelled(generator_uses.listed(session, args[0], Asks.ITSELF))
     if is_a(given, StagedSequence):
         given = as_list(session, given)
     if is_a(given, Choice) and given is not args[0]:
@@ -252,8 +254,11 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _container(kind: type) -> Any:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        hinted = kind in (list, tuple)
         source = generator_uses.source_of(session, args[0]) if len(args) == 1 else None
         if source is not None:
+            if hinted:
+                length_hint.ask(session, args[0])
             items = generator_uses.collected(session, source)
             return items if kind is list else call(kind, opened(items), **kwargs)
         if kind is tuple and len(args) == 1 and type(args[0]) is tuple:
@@ -274,7 +279,7 @@ def _container(kind: type) -> Any:
                 made = deque(array.copy(args[0]), *args[1:], **kwargs)
                 return growing.shortened(session, made)
             raise growing.refusal(session, f"{kind.__name__}()")
-        given = [*_iterables(session, args[:1]), *args[1:]]
+        given = [*_iterables(session, args[:1], hinted), *args[1:]]
         if any_staged((*args[1:], *kwargs.values())):
             return chosen.foreign(session, kind, tuple(given), kwargs)
         if kind in (set, frozenset) and len(given) == 1 and not is_a(given[0], str):
@@ -284,10 +289,16 @@ def _container(kind: type) -> Any:
     return make
 
 
-def _iterables(session: Session, args: tuple[Any, ...]) -> list[Any]:
-    """The arguments with users' ``__iter__``, or ``__getitem__``, converted."""
-    return [iterate(session, arg) if python_method(arg, "__iter__") is not None or by_place(arg) is not None else arg
-            for arg in args]  # fmt: skip
+def _iterables(session: Session, args: tuple[Any, ...], hinted: bool = False) -> list[Any]:
+    """The arguments with users' ``__iter__``, or ``__getitem__``, converted. ``hinted``: see ``iterate``."""
+    def taken(arg: Any) -> Any:
+        if python_method(arg, "__iter__") is not None or by_place(arg) is not None:
+            return iterate(session, arg, hinted=hinted)
+        if hinted:
+            length_hint.ask(session, arg)
+        return arg
+
+    return list(map(taken, args))
 
 
 def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -21,7 +21,9 @@ from dy2static.operators.calls import boundary, functions
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import staged_sequence
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.generator import Held, generator_of
+from dy2static.operators.iteration.traced_for import by_place, iterate
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import memo
@@ -71,8 +73,10 @@ def _is_unseen(session: Session, value: Any) -> bool:
     if is_a(value, types.GeneratorType):
         return value in memo(session).generators
     method = getattr(type(value), "__iter__", None)
-    if is_a(method, types.FunctionType) and not is_a(value, torch.nn.Module):
+    if is_a(method, types.FunctionType) and not is_a(value, torch.nn.Module) or by_place(value) is not None:
         return True
+    if type(value) in (list, tuple) and any(generator_uses.gives_items(session, one) for one in value):
+        return True  # chain.from_iterable(pairs)
     return (session.containers.has_growing or session.containers.has_contents) and boundary.holds_stand_in(value)
 
 
@@ -109,7 +113,10 @@ def _held(session: Session, value: Any) -> Held:
 def _items(session: Session, value: Any) -> Any:
     """What answers ``len`` and takes indices and slices."""
     known = all(map(_has_places, value.options if is_a(value, Choice) else (value,)))
-    return value if known else traced(session, list, (value,), {})
+    if known:
+        return value
+    taken = generator_uses.listed(session, value)
+    return taken if taken is not value else traced(session, list, (value,), {})
 
 
 def _has_places(value: Any) -> bool:
@@ -274,7 +281,19 @@ def _chained(session: Session, iterables: Any, /) -> Any:
     return _run(session, "chained", _held(session, iterables))
 
 
+def _keeping(original: Any) -> tuple[Any, Any]:
+    """``cycle`` or ``tee``, which keep the items: each is asked for once. ``tee`` asks the iterator for another one."""
+    def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not args or kwargs or not generator_uses.gives_items(session, args[0]):
+            return NotImplemented
+        items = iterate(session, args[0])
+        return original(iterate(session, items) if original is itertools.tee else items, *args[1:])
+
+    return original, handle
+
+
 HANDLERS: list[tuple[Any, Any]] = [
+    _keeping(itertools.cycle), _keeping(itertools.tee),
     (itertools.count, _count),
     _handler(itertools.takewhile, _takewhile, 0), _handler(itertools.dropwhile, _dropwhile, 0),
     _handler(itertools.filterfalse, _filterfalse, 0), _handler(itertools.starmap, _starmap, 0),

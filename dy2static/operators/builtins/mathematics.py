@@ -17,6 +17,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.iteration.traced_for import fold, iterate
 from dy2static.operators.provenance.names_read import note_answers
@@ -197,8 +198,8 @@ def _prod(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
                 growing.is_growing(args[0]) or any(map(stages, args[0])) or any(map(_multiplies, args[0])))):
         items = iter(args[0]) if is_a(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
         return call(functools.reduce, operator.mul, items, kwargs.get("start", 1))
-    if python_method(args[0], "__iter__") is not None:
-        return call(math.prod, call(list, args[0]), **kwargs)
+    if generator_uses.gives_items(session, args[0]):
+        return call(math.prod, generator_uses.listed(session, args[0]), **kwargs)
     return math.prod(*args, **kwargs)
 
 

@@ -25,7 +25,7 @@ from dy2static.operators.calls.sequences import (
 )
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
-from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance import observed, tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
 from dy2static.operators.provenance.provenance import is_external, note_space, written
 from dy2static.operators.shared import module_parts
@@ -291,7 +291,10 @@ def _namespace(function: Any) -> Any:
         if args and is_a(args[0], torch.Tensor):  # of it names are the caller's, or Python's
             return dir(tensor_attributes.with_names(session, args[0])) if function is dir else (
                 tensor_attributes.read(session, args[0], "__dict__"))
-        result = modules.space_as_in_eager(args[0], function(*args, **kwargs)) if args else function(*args, **kwargs)
+        if function is vars and args and asks_users(args[0]):
+            return traced_attribute.read(session, args[0], "__dict__")
+        with observed.with_users_methods(session, args):
+            result = modules.space_as_in_eager(args[0], function(*args, **kwargs)) if args else function()
         if function is vars:
             note_space(session, args[0], result)
         elif args:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import statistics
@@ -16,7 +17,7 @@ from dy2static.operators.builtins import statistics_in_python
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.growing import kinds_of
-from dy2static.operators.iteration.generator_uses import listed
+from dy2static.operators.iteration.generator_uses import Asks, gives_items, listed
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ir import ScalarType
 from runtime.kinds import is_a
@@ -29,6 +30,7 @@ _BY_KIND = ("mean", "variance", "pvariance")
 """Functions that give an int for some ints."""
 _NUMBERS = frozenset(("int", "bool", "float"))
 _OF_ANY = ("median", "median_low", "median_high", "mode", "multimode", "quantiles")
+_SORTING = ("median", "median_low", "median_high", "quantiles")
 _POINTS = {"dist": 2, "sumprod": 2}
 """How many lists a function takes."""
 
@@ -46,7 +48,7 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
         given, options = [*bound.args[:count]], [*bound.args[count:], *bound.kwargs.values()]
         if held_choice(given) is not None and any(is_a(one, Choice) for one in given):
             return spread(session, given, lambda some: handle(session, (*some, *args[count:]), kwargs))
-        given = [_items(session, one) for one in given]
+        given = [_items(session, one, name) for one in given]
         kinds = [kinds_of(one) for one in given]
         if None in kinds and any(map(growing.is_growing, given)):
             raise growing.refusal(session, f"{name}()")
@@ -66,8 +68,12 @@ def _handler(original: Callable[..., Any]) -> tuple[Any, Any]:
     return original, handle
 
 
-def _items(session: Session, data: Any) -> Any:
-    data = listed(session, data)
+def _items(session: Session, data: Any, name: str) -> Any:
+    """What a function takes of its data, which those that sort, or take points, ask how many there are."""
+    if name == "fmean" and gives_items(session, data) and hasattr(type(data), "__len__"):
+        with contextlib.suppress(TypeError):
+            call(len, data)
+    data = listed(session, data, Asks.ITSELF if name in (*_SORTING, *_POINTS) else Asks.NOBODY)
     return data if type(data) in (list, tuple) else call(list, data) if _is_iterable(data) else data
 
 

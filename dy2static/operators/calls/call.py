@@ -175,7 +175,7 @@ def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwarg
         if is_a(value, Choice) and session is not None and place.startswith(KEYWORDS):
             return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
                 session, f, args, {**kwargs, place: option}))
-        for key, item in _items(value) if place.startswith(KEYWORDS) else ((place, value),):
+        for key, item in items_of_mapping(value) if place.startswith(KEYWORDS) else ((place, value),):
             if not is_a(key, str):
                 raise TypeError("keywords must be strings")
             if key in given:
@@ -184,8 +184,8 @@ def _with_keywords(session: Session | None, f: Any, args: tuple[Any, ...], kwarg
     return call(f, *args, **given)
 
 
-def _items(value: Any) -> Iterable[tuple[Any, Any]]:
-    """The items of what stands behind two stars, as Python asks for them."""
+def items_of_mapping(value: Any) -> Iterable[tuple[Any, Any]]:
+    """The items of what stands behind two stars, or makes a dict, as Python asks for them."""
     if is_a(value, dict):
         return value.items()
     return [(key, call(operator.getitem, value, key)) for key in call(value.keys)]

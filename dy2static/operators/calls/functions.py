@@ -451,7 +451,8 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
                 f"torch.{f.__name__} gets a value that is only known while the Program runs",
                 hint="Use an if with the with statement in each branch.", code="D2S212")
         return staged_arguments.decided(session, f, args, kwargs, functools.partial(_call_torch, session, f))
-    return _call_torch(session, f, args, kwargs)
+    with observed.with_users_methods(session, (*args, *kwargs.values())):
+        return _call_torch(session, f, args, kwargs)
 
 
 _CONSTRUCTORS = ("new", "new_tensor")

@@ -14,9 +14,10 @@ from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.calls import boundary, growing, keyed
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
-from dy2static.operators.calls.functions import require_plain
+from dy2static.operators.calls.functions import call_function, require_plain
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators
+from dy2static.operators.iteration.generator_uses import Asks
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -31,6 +32,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from dy2static.operators.shared.stored import bound
 from dy2static.operators.values import (
     number_keys,
+    sequences_in_python,
     str_format,
     str_join,
     texts,
@@ -120,13 +122,32 @@ _EMPTY = frozenset({list, tuple, dict, set, frozenset, deque, str, int, float, b
 """Classes that make something which holds nothing."""
 
 
+_STOPPING: dict[str, Any] = {
+    "isdisjoint": sequences_in_python.isdisjoint, "issuperset": sequences_in_python.issuperset,
+    "intersection": sequences_in_python.intersection, "intersection_update": sequences_in_python.intersection,
+}  # fmt: skip
+"""Methods of sets that do not ask for all items; the same in Python."""
+
+
+def _until_found(session: Session, owner: Any, name: str, given: Any) -> Any:
+    """Such a method, where what is asked for the items is the user's code."""
+    if not is_a(given, types.GeneratorType) and not generator_uses.gives_items(session, given):
+        return NotImplemented
+    found = call_function(session, _STOPPING[name], (owner, given), {})
+    if name == "intersection":
+        return found if type(owner) is set else traced(session, frozenset, (found,), {})
+    return found if name != "intersection_update" else traced(session, owner.intersection_update, (found,), {})
+
+
 def _gone_over(session: Session, owner: Any, name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, those whose items the method takes as lists if they are generators."""
     if name == "__setitem__" and not (is_a(owner, list) and given and is_a(given[0], slice)):
         return given  # it sets an item
     if is_a(owner, dict):
-        return tuple(one if hasattr(one, "keys") else generator_uses.listed(session, one) for one in given)
-    return tuple(generator_uses.listed(session, one) for one in given)
+        items = generator_uses.listed if name == "fromkeys" else generator_uses.mapped_items
+        return tuple(items(session, one) for one in given)
+    asks = Asks.NOBODY if not is_a(owner, list) else Asks.ITERATOR if name == "__setitem__" else Asks.ITSELF
+    return tuple(generator_uses.listed(session, one, asks) for one in given)
 
 
 def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -160,6 +181,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             return _SYNTAX[name][0](session, owner, *given, own=True)
     if is_a(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, owner, f, args, kwargs)
+    if name in _STOPPING and type(owner) in (set, frozenset) and len(args) == 1 + unbound and not kwargs:
+        done = _until_found(session, owner, name, args[unbound])
+        if done is not NotImplemented:
+            return done
     if name in _GOES_OVER and is_a(owner, (*CONTAINERS, str)):
         taken = (*args[:unbound], *_gone_over(session, owner, name, args[unbound:]))
         if any(is_a(now, Choice) and now is not before for now, before in zip(taken, args)):

@@ -374,6 +374,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         numpy_arrays.require_no_data(session, cls, (*args, *kwargs.values()))
     if cls is Counter and len(args) == 1:
         args = (generator_uses.listed(session, args[0]),)
+    if cls in (dict, OrderedDict) and len(args) == 1:
+        args = (generator_uses.mapped_items(session, args[0]),)
     of_torch = policy.is_torch(cls) and not issubclass(cls, BaseException)
     if issubclass(cls, torch.Tensor) or (of_torch and not _is_converted_class(cls)):
         made = call_torch(session, cls, args, kwargs)
@@ -456,7 +458,8 @@ def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[s
         made = chosen.foreign(session, cls, args, kwargs)
         return _note_made(session, made, id(made) not in before)
     try:
-        made = chosen.foreign(session, cls, args, kwargs)
+        with observed.with_users_methods(session, (*args, *kwargs.values())):
+            made = chosen.foreign(session, cls, args, kwargs)
     except (TypeError, ValueError, AttributeError):
         numpy_arrays.require_none(session, cls, args, kwargs)
         raise

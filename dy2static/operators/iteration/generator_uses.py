@@ -6,19 +6,24 @@
 
 from __future__ import annotations
 
+import enum
 import types
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import items_of_mapping
 from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import length_hint
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.iteration.one_of_several import items_chosen
-from dy2static.operators.iteration.traced_for import drive, iterate
+from dy2static.operators.iteration.traced_for import by_place, drive, iterate
 from dy2static.operators.provenance.provenance import note_content_write
+from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.load import settle
-from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
+from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined, python_method
 from runtime.kinds import is_a
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
@@ -74,11 +79,53 @@ def collected(session: Session, source: Any) -> list[Any]:
     return items
 
 
-def listed(session: Session, value: Any) -> Any:
-    """The items of a fresh generator as a list, or one of several lists; anything else as it is."""
+class Asks(enum.Enum):
+    """Whom what takes items asks how many there are."""
+
+    NOBODY = enum.auto()
+    ITSELF = enum.auto()
+    """What has the items: ``list(w)``, ``[*w]``, ``f(*w)``, ``items.extend(w)``."""
+    ITERATOR = enum.auto()
+    """What ``iter`` gave, which it makes a list of: ``text.join(w)``, ``items[1:] = w``."""
+
+
+def listed(session: Session, value: Any, asks: Asks = Asks.NOBODY) -> Any:
+    """The items of a fresh generator as a list, or one of several lists, or those that a user's methods give; anything
+    else as it is."""
     value = items_chosen(session, value)
     source = source_of(session, value)
-    return value if source is None else opened(collected(session, source))
+    if source is not None:
+        if asks is Asks.ITSELF:
+            length_hint.ask(session, value)
+        return opened(collected(session, source))
+    if not gives_items(session, value):
+        return value
+    items = iterate(session, value, hinted=asks is Asks.ITSELF)
+    return list(iterate(session, items, hinted=True) if asks is Asks.ITERATOR else items)
+
+
+def mapped_items(session: Session, value: Any) -> Any:
+    """What a dict is made of, or updated by, where a user's methods give it: a dict, or a list of pairs; anything else
+    as it is."""
+    if is_a(value, (dict, Choice)) or growing.is_growing(value):
+        return value
+    if user_methods.is_users(python_method(value, "keys")):
+        return dict(items_of_mapping(value))
+    value = listed(session, value)
+    if type(value) in (list, tuple) and not growing.is_growing(value):
+        if any(gives_items(session, one) for one in value):
+            return [listed(session, one, Asks.ITERATOR) for one in value]
+    return value
+
+
+def gives_items(session: Session, value: Any) -> bool:
+    """Whether a user's class says what the items are, in code that may decide on tensors."""
+    method = python_method(value, "__iter__")
+    if method is None:
+        if by_place(value) is not None:
+            return True
+        asked_methods.require_items(session, "what takes the items of an object", [value])
+    return method is not None and (user_methods.is_users(method) or user_methods.holds_grown(session, value))
 
 
 def folded(session: Session, source: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:

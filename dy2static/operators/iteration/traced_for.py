@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from dy2static.operators.calls.sequences import (
     staged_sequence,
 )
 from dy2static.operators.calls.truth import truth_of
-from dy2static.operators.iteration import iterators
+from dy2static.operators.iteration import iterators, length_hint
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
 from dy2static.operators.iteration.one_of_several import items_chosen, place_of
@@ -346,8 +346,32 @@ def _is_old(session: Session, container: Any) -> bool:
     return id(container) in session.objects.externals and Place("content", container) not in session.journal.frames[0]
 
 
-def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[Any]:
-    """``iter(iterable)``; the special methods of users' classes are converted. ``alone``: nothing else holds it."""
+def iterate(session: Session, iterable: Any, alone: bool = False, hinted: bool = False) -> Iterator[Any]:
+    """``iter(iterable)``; the special methods of users' classes are converted.
+
+    ``alone``: nothing else holds it. ``hinted``: and ask how many items there are, as what makes a list does.
+    """
+    found = _iterated(session, iterable, alone)
+    if hinted:
+        _ask_length(session, iterable)
+    return found
+
+
+def _ask_length(session: Session, iterable: Any) -> None:
+    """An iterator of what has only ``__getitem__`` is asked, too: it asks its owner."""
+    if is_a(iterable, _Converted):
+        iterable = iterable.iterator
+    if not is_a(iterable, ByPlace):
+        length_hint.ask(session, iterable)
+    elif python_method(iterable.owner, "__len__") is not None:
+        call(len, iterable.owner)
+
+
+def _iterated(session: Session, iterable: Any, alone: bool) -> Iterator[Any]:
+    if is_a(iterable, _Converted):
+        iterable = iterable.iterator
+    elif is_a(iterable, ByPlace):
+        return iterable
     if is_a(iterable, NumpyArray):
         return numpy_arrays.items(session, iterable)
     if is_a(iterable, torch.Tensor):
@@ -361,7 +385,7 @@ def iterate(session: Session, iterable: Any, alone: bool = False) -> Iterator[An
     (unjournaled if alone else iterators).require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None and (place := by_place(iterable)) is not None:
-        return _ByPlace(session, iterable, place)
+        return ByPlace(session, iterable, place)
     if method is None or home_of(method.__code__.co_filename):
         asked_methods.require_items(session, "a loop", [iterable])
         return iter(iterable)
@@ -389,23 +413,24 @@ def _end_is_known(session: Session, method: str, error: type[BaseException]) -> 
         session.exceptions.catching.pop()
 
 
-class _ByPlace:
+class ByPlace:
     """The items of an object of a class with a ``__getitem__`` of the user's, which is converted."""
 
-    __slots__ = ("_method", "_owner", "_places", "_session")
+    __slots__ = ("_method", "_places", "_session", "owner")
 
-    def __init__(self, session: Session, owner: Any, method: types.FunctionType) -> None:
-        self._session, self._owner, self._method = session, owner, method
-        self._places: Iterator[int] = itertools.count()
+    def __init__(self, session: Session, owner: Any, method: types.FunctionType,
+                 places: Iterable[int] | None = None) -> None:  # fmt: skip
+        self._session, self.owner, self._method = session, owner, method
+        self._places: Iterator[int] = itertools.count() if places is None else iter(places)
 
-    def __iter__(self) -> _ByPlace:
+    def __iter__(self) -> ByPlace:
         return self
 
     def __next__(self) -> Any:
         place = next(self._places)
         try:
             with _end_is_known(self._session, "__getitem__", IndexError):
-                return call(self._method, self._owner, place)
+                return call(self._method, self.owner, place)
         except (IndexError, StopIteration):
             self._places = iter(())
             raise StopIteration from None

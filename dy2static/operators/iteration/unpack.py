@@ -18,11 +18,12 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import boundary, growing
-from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
+from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping, items_of_mapping
 from dy2static.operators.calls.sequences import StagedSequence, spelled
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration.generator_uses import Asks
 from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
 from dy2static.operators.iteration.traced_for import as_list, iterate
 from dy2static.operators.provenance.names_read import note_answers
@@ -53,8 +54,8 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             return _grown(session, array.copy(value), before, after)
         if differ_in_length(value):
             return distribute(session, value, lambda option: taken_apart(option, before, after))
-        if _has_own_items(session, value):
-            return unpack(call(list, value), before, after)
+        if generator_uses.gives_items(session, value):
+            return _taken_one_by_one(session, value, before, after)
     if after is None:
         return value
     items = _all_of(value)
@@ -62,6 +63,18 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
         raise ValueError(_too_few(before, after, len(items)))
     end = len(items) - after
     return (*items[:before], items[before:end], *items[end:])
+
+
+def _taken_one_by_one(session: Session, value: Any, before: int, after: int | None) -> Any:
+    """Items that a user's methods give: no more are asked for than Python asks for."""
+    source = generator_uses.source_of(session, value)
+    if source is not None:
+        return unpack(generator_uses.collected(session, source), before, after)
+    items = iterate(session, value)
+    first = list(itertools.islice(items, before + (after is None)))
+    if after is None or len(first) < before:
+        return unpack(first, before, after)
+    return unpack([*first, *list(iterate(session, items, hinted=True))], before, after)
 
 
 @acts_for_user
@@ -153,8 +166,13 @@ def _require_items(value: Any) -> None:
         raise TypeError(f"Value after * must be an iterable, not {value.kind}")
 
 
-def star_of_tuple(value: Any) -> Any:
-    """What stands behind a star in a display of a tuple or set.
+def star_of_set(value: Any) -> Any:
+    """The same in a display of a set, which asks nobody how many items there are."""
+    return star_of_tuple(value, hinted=False)
+
+
+def star_of_tuple(value: Any, hinted: bool = True) -> Any:
+    """What stands behind a star in a display of a tuple.
 
     A list whose length only the run knows gives what stands for its items (see ``starred_call``).
     """
@@ -162,9 +180,7 @@ def star_of_tuple(value: Any) -> Any:
     if session is None:
         return value
     _require_items(value)
-    value = _rows(session, generator_uses.listed(session, opened(value)))
-    if _has_own_items(session, value):
-        value = call(list, value)
+    value = _rows(session, generator_uses.listed(session, opened(value), Asks.ITSELF if hinted else Asks.NOBODY))
     if is_a(value, StagedSequence):
         value = as_list(session, value)
     if differ_in_length(value):
@@ -177,14 +193,6 @@ def star_of_tuple(value: Any) -> Any:
     if growing.is_growing(value):
         return array.copy(value)
     return _items_of(value)
-
-
-def _has_own_items(session: Session, value: Any) -> bool:
-    """Whether a user's class says what the items are, in code that may decide on tensors."""
-    method = python_method(value, "__iter__")
-    if method is None:
-        asked_methods.require_items(session, "what takes the items of an object", [value])
-    return method is not None and (user_methods.is_users(method) or user_methods.holds_grown(session, value))
 
 
 def _items_of(value: Any) -> Any:
@@ -214,6 +222,8 @@ def _keywords(value: Any) -> Any:
         value = distribute(session, value, lambda option: dict(option) if type(option) is dict else option, itself=True)
     elif type(value) is dict:
         value = dict(value)
+    elif user_methods.is_users(python_method(value, "keys")):
+        value = dict(items_of_mapping(value))
     return {f"{KEYWORDS}{next(_numbers)}": value} if is_a(value, Choice) or type(value) is dict else value
 
 
@@ -226,9 +236,7 @@ def star_of_list(value: Any) -> Any:
     if session is None:
         return value
     _require_items(value)
-    value = _rows(session, generator_uses.listed(session, opened(value)))
-    if _has_own_items(session, value):
-        return call(list, value)
+    value = _rows(session, generator_uses.listed(session, opened(value), Asks.ITSELF))
     if is_a(value, StagedSequence):
         value = as_list(session, value)
     if not differ_in_length(value):

@@ -15,13 +15,14 @@ import sys
 import types
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy
 import torch
 
 from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance.library_reads import HEAP_TYPE
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -33,6 +34,7 @@ from dy2static.operators.provenance.provenance import (
 )
 from dy2static.operators.provenance.undoing import Undo, undos
 from dy2static.operators.shared.handler import OURS
+from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
@@ -103,6 +105,25 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
         _note_changes(session, before, back)
         raise
     _note_changes(session, before, back)
+
+
+def with_users_methods(session: Session, values: Iterable[Any]) -> AbstractContextManager[None]:
+    """``observed`` for C code that is given values, as far as methods that a user wrote may run there."""
+    acting = [value for value in values if _acts(type(value))]
+    return observed(session, *acting) if acting else contextlib.nullcontext()
+
+
+def _acts(cls: type) -> bool:
+    """Whether a user's class has special methods in Python, which C code may call of its objects."""
+    if not cls.__flags__ & HEAP_TYPE or issubclass(cls, (torch.Tensor, torch.nn.Module)):
+        return False
+    if is_librarys(module_name(cls)):
+        return False
+    return any(type(found) is types.FunctionType and name[:2] == name[-2:] == "__" and name not in _CONSTRUCTORS
+               for base in cls.__mro__ for name, found in base.__dict__.items())  # fmt: skip
+
+
+_CONSTRUCTORS = ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__post_init__", "__set_name__")
 
 
 def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None:

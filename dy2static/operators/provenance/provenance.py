@@ -29,7 +29,7 @@ from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.objects import own_length
 from runtime.tracer.ambient.one_call import Taken
-from runtime.tracer.ambient.unasked import module_name, reader, unasked
+from runtime.tracer.ambient.unasked import has_unasked, module_name, reader, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
@@ -183,7 +183,7 @@ ADOPTION_WATCHERS: list[Callable[[Session, Any], None]] = []
 
 def _has_parts(module: torch.nn.Module) -> bool:
     """Whether a module is an ordinary one that is initialised: those of ``torch.jit`` keep their parts elsewhere."""
-    return "_modules" in vars(module) and "training" in vars(module)
+    return has_unasked(module, "__dict__") and {"_modules", "training"} <= unasked(module, "__dict__").keys()
 
 
 def _is_gone_over(cls: type) -> bool:
@@ -293,7 +293,7 @@ def note_held(session: Session, obj: Any, name: str, value: Any) -> None:
         adopt(session, obj)
         adopt(session, value)
         session.guards.add((id(obj), name, "held"), f"what '{name}' of a {type(obj).__name__} holds",
-                           lambda: vars(obj).get(name), value)
+                           lambda: unasked(obj, "__dict__").get(name), value)
 
 
 def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
@@ -365,7 +365,7 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
     if any(place.owner is owner and place.kind == "attribute" and place.name not in space for place in stored):
         return  # deleted in the trace: nothing tells where it stood
     session.guards.add_test((id(owner), "names"), f"the attributes of a {type(owner).__name__}",
-                            lambda: list(vars(owner)) == names)
+                            lambda: list(unasked(owner, "__dict__")) == names)
     for name, value in list(space.items()):
         parts = is_a(owner, torch.nn.Module) and name.startswith("_")  # what its call reads is a guard of its own
         if not parts and not is_a(value, torch.Tensor):

@@ -10,7 +10,7 @@ import torch
 from dy2static.operators.shared.staging import any_staged
 from runtime import torch_internals
 from runtime.kinds import is_a
-from runtime.tracer.ambient.unasked import module_name
+from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 
@@ -188,7 +188,7 @@ def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:
     if not any(module_name(cls).startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
         return []
     return [
-        (name, value) for name, value in vars(module).items()
+        (name, value) for name, value in unasked(module, "__dict__").items()
         if name != "training" and (is_plain(value) or type(value) in (list, tuple))
     ]  # fmt: skip
 

@@ -18,7 +18,8 @@ from dy2static.operators.calls import boundary, growing, keyed, numpy_arrays, nu
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
-from dy2static.operators.iteration import iterators
+from dy2static.operators.iteration import generator_uses, iterators
+from dy2static.operators.iteration.generator_uses import Asks
 from dy2static.operators.provenance import keyed_keys, made_inside
 from dy2static.operators.provenance.iterators_apart import for_option
 from dy2static.operators.provenance.names_read import note_answers
@@ -140,6 +141,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return _IN_PLACE[op](target, value)
     if is_a(target, torch.nn.Module):
         made_inside.require_made_inside(session, target)
+    if op == "+=" and is_a(target, (list, deque)):
+        value = generator_uses.listed(session, value, Asks.ITSELF if is_a(target, list) else Asks.NOBODY)
+    if op == "|=" and is_a(target, dict):
+        value = generator_uses.mapped_items(session, value)
     iterators.require_own(session, value)
     noted = is_a(target, (list, dict, set, deque))
     if noted:

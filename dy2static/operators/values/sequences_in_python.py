@@ -14,6 +14,33 @@ from collections.abc import Callable
 from typing import Any
 
 
+def isdisjoint(items: Any, others: Any) -> bool:
+    """``items.isdisjoint(others)`` of a set: what follows the first item of both is not asked for."""
+    for one in others:
+        if one in items:
+            return False
+    return True
+
+
+def issuperset(items: Any, others: Any) -> bool:
+    """``items.issuperset(others)``, up to the first that is no item."""
+    for one in others:
+        if one not in items:
+            return False
+    return True
+
+
+def intersection(items: Any, others: Any) -> set[Any]:
+    """``items.intersection(others)``, until all items were found."""
+    found: set[Any] = set()
+    for one in others:
+        if one in items:
+            found.add(one)
+            if len(found) >= len(items):
+                break
+    return found
+
+
 def repeated(items: Any, count: int) -> list[Any]:
     """``items * count`` as a list."""
     made: list[Any] = []

@@ -24,7 +24,7 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
     several = pieces if is_a(pieces, Choice) else containers.several(pieces)
     if several is not None:
         return distribute(session, several, lambda option: str_join(session, between, option))
-    pieces = generator_uses.listed(session, pieces)
+    pieces = generator_uses.listed(session, pieces, generator_uses.Asks.ITERATOR)
     if is_a(pieces, StagedSequence):
         pieces = as_list(session, pieces)
     if growing.is_growing(pieces):

@@ -377,17 +377,18 @@ def _property(session: Session, obj: Any, name: str, found: property) -> Any:
 
 
 def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
-    if name not in obj.__dict__:
+    space = unasked(obj, "__dict__")
+    if name not in space:
         value = call(found.func, obj)
         note_attribute_write(session, obj, name)
-        obj.__dict__[name] = value
+        space[name] = value
     elif is_external(session, obj) and not written(session, Place("attribute", obj, name)):
-        note_held(session, obj, name, obj.__dict__[name])
+        note_held(session, obj, name, space[name])
     if missing_on_some_paths(obj, name) is not None:
         raise session.error(
             f"the cached property '{name}' of a {type(obj).__name__} was computed on some of the paths that lead here",
             code="D2S277", hint="Read it before the branch or loop.")
-    value = obj.__dict__[name]
+    value = space[name]
     return value.read() if type(value) is RowField else value
 
 

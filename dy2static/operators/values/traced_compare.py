@@ -14,7 +14,8 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.iteration import iterators
+from dy2static.operators.iteration import generator_uses, iterators
+from dy2static.operators.iteration.traced_for import iterate
 from dy2static.operators.provenance import keyed_keys, tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.iterators_apart import for_option
@@ -108,12 +109,25 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
         return session.scalar("str.contains", container, value)
     if type(container) is dict and namespace_owner(session, container) is not None:
         note_space_read(session, container, value)
+    if not own and not hasattr(type(container), "__contains__") and generator_uses.gives_items(session, container):
+        return _is_given(session, container, value)
     note_answers(session, container)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if is_a(container, _ALL_VIEWS):
         asked_methods.require_hashed(session, "'in'", (value, *container))
         identities.require_known(session, [value], container)
     return own_method(type(container), "__contains__")(container, value) if own else value in container
+
+
+def _is_given(session: Session, container: Any, value: Any) -> Any:
+    """Whether a value is among the items that a user's methods give; none is asked for once it was found."""
+    found: Any = False
+    for item in iterate(session, container):
+        same = equality.any_equal(session, [item], value)
+        found = same if found is False or same is True else session.scalar("or_", found, same)
+        if found is True:
+            break
+    return found
 
 
 _PLAIN_ITEMS = frozenset((int, float, str, bool, type(None), torch.Tensor))

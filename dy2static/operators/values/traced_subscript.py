@@ -19,6 +19,7 @@ from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
 from dy2static.operators.provenance import keyed_keys, made_inside
 from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.provenance.environment import WatchedEnvironment
@@ -379,6 +380,8 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
     if growing.is_growing(obj):
         growing.write(session, obj, key, value)
         return
+    if is_a(key, slice) and is_a(obj, list):
+        value = generator_uses.listed(session, value, generator_uses.Asks.ITERATOR)
     if is_a(key, slice) and is_a(obj, list) and (type(value) is not type(obj) or key.step not in (None, 1)):
         value = containers.opened(value)
         if is_a(value, Choice):  # else what stands for its items would be put into the list, and stand alone

@@ -19,7 +19,7 @@ there; what it is does not tell (``object.__setattr__`` keeps a module out of th
 def _registered(owner: Any, name: str) -> str | None:
     """Which dict of a module's has a tensor or module by that name."""
     if is_a(owner, torch.nn.Module):
-        space = owner.__dict__  # empty before Module.__init__ ran
+        space = unasked(owner, "__dict__")  # empty before Module.__init__ ran
         for slot in _SLOTS:
             if name in (space.get(slot) or ()):
                 return slot
@@ -28,26 +28,26 @@ def _registered(owner: Any, name: str) -> str | None:
 
 def hides(owner: Any, name: str) -> bool:
     """Whether a module has an attribute of its own by the name of a tensor or module that it has registered."""
-    return is_a(owner, torch.nn.Module) and name in owner.__dict__ and _registered(owner, name) is not None
+    return is_a(owner, torch.nn.Module) and name in unasked(owner, "__dict__") and _registered(owner, name) is not None
 
 
 def found_in(owner: Any, name: str) -> dict[str, Any] | None:
     """The dict in which Python finds an attribute of a module; it asks the module's own attributes first."""
     slot = None if name in unasked(owner, "__dict__", ()) else _registered(owner, name)
-    return None if slot is None else owner.__dict__[slot]
+    return None if slot is None else unasked(owner, "__dict__")[slot]
 
 
 def take_out(owner: torch.nn.Module, name: str) -> None:
     """Delete an attribute from the dict that has it; what is put back goes there again."""
     slot = _registered(owner, name)
     assert slot is not None
-    del owner.__dict__[slot][name]
+    del unasked(owner, "__dict__")[slot][name]
     _taken_out.setdefault(owner, {})[name] = slot
 
 
 def take_own(owner: Any, name: str) -> None:
     """Delete an attribute of an object's own; what is put back is one again."""
-    del owner.__dict__[name]
+    del unasked(owner, "__dict__")[name]
     if is_a(owner, torch.nn.Module):
         _taken_out.get(owner, {}).pop(name, None)
 
@@ -55,9 +55,9 @@ def take_own(owner: Any, name: str) -> None:
 def to_fill(owner: Any, name: str) -> dict[str, Any] | None:
     """The dict in which a module keeps what is stored to an attribute of it; None for one of its own."""
     slot = found_in(owner, name)
-    if slot is None and is_a(owner, torch.nn.Module) and name not in owner.__dict__:
+    if slot is None and is_a(owner, torch.nn.Module) and name not in unasked(owner, "__dict__"):
         kept = _taken_out.get(owner, {}).get(name)
-        slot = None if kept is None else owner.__dict__.get(kept)
+        slot = None if kept is None else unasked(owner, "__dict__").get(kept)
     return slot
 
 

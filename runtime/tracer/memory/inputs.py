@@ -102,7 +102,7 @@ class Inputs:
         self.session.program.inputs.append(Input(var, name))
         storage = self._storage_for(real, var, name)
         for cls, mark in ((torch.nn.Parameter, "_is_param"), (torch.nn.Buffer, "_is_buffer")):
-            if is_a(real, cls):
+            if isinstance(real, cls):
                 setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
         self._reals[var] = real

@@ -233,7 +233,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         elif type(unasked(owner, "__dict__")) is not dict:  # a class's is not to be written
             if name in unasked(owner, "__dict__", ()) or _is_slot(owner, name) and has_unasked(owner, name):
                 _plain(owner, "__delattr__")(owner, name)
-        elif name in owner.__dict__:
+        elif name in unasked(owner, "__dict__"):
             module_slots.take_own(owner, name)
         elif _is_slot(owner, name) and has_unasked(owner, name):
             _plain(owner, "__delattr__")(owner, name)
@@ -247,7 +247,7 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
     elif is_a(owner, type) or _is_slot(owner, name) or not has_unasked(owner, "__dict__"):
         _plain(owner, "__setattr__")(owner, name, value)
     else:
-        owner.__dict__[name] = value
+        unasked(owner, "__dict__")[name] = value
 
 
 def python_kind(owner: Any) -> Any:

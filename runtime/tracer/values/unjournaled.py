@@ -173,8 +173,9 @@ def put_back(session: Session, before: Picture) -> None:
         elif is_a(value, _CONTAINERS):
             Place("content", value).set(content)
         else:
-            value.__dict__.clear()
-            value.__dict__.update(content)
+            space = unasked(value, "__dict__")
+            space.clear()
+            space.update(content)
 
 
 def advanced(session: Session, where: str = "on a path that is only taken for some inputs") -> Exception:
