@@ -16,6 +16,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.names_read import note_answers
+from dy2static.operators.provenance.observed import with_users_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime import torch_internals
 from runtime.kinds import is_a
@@ -48,7 +49,8 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
             return _of_range(session, data, options)
         data = _without_ranges(data)
         if not _holds_values(data) or is_a(data, torch.Tensor):
-            return function(*args, **kwargs)
+            with with_users_methods(session, [data]):
+                return function(*args, **kwargs)
         if options.get("requires_grad"):
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")

@@ -208,6 +208,8 @@ _DEEPEST = 32
 
 
 def _holds_array(value: Any) -> bool:
+    if type(value) not in (list, tuple):
+        return is_a(value, NumpyArray)
     return any(is_a(one, NumpyArray) for one in walk([value], _items, _DEEPEST))
 
 

@@ -73,7 +73,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules, scripted, sequences_in_python, traced_attribute
+from dy2static.operators.values import compiled, modules, pure_lookups, scripted, sequences_in_python, traced_attribute
 from runtime.ir.ports import is_path
 from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
@@ -162,6 +162,7 @@ def _is_partial(f: Any) -> bool:
 
 def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The call, of arguments that the callee's parameters take."""
+    pure_lookups.note_called(session, f)
     if not is_a(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
     if keyed.is_kind(f) and args:

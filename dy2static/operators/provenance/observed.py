@@ -214,6 +214,7 @@ def done(session: Session, what: str) -> None:
     Raises:
         TraceError: D2S277, on a path that only some inputs take.
     """
+    session.journal.outside += 1
     if session.scope.parent is not None or len(session.journal.frames) > 1:
         raise session.error(
             f"{what} on a path that only some inputs take, by code that is not converted", code="D2S277",

@@ -48,6 +48,13 @@ class Noted(NamedTuple):
     bound: int
 
 
+class Answer(NamedTuple):
+    """What a look at an object gave."""
+
+    owner: Any
+    value: Any
+
+
 @dataclass(eq=False)
 class Memo:
     """What the operators remember for one trace."""
@@ -68,6 +75,10 @@ class Memo:
     """A list and a value that is surely in it, where that is looked for next (see ``operators.builtins.lookup``)."""
     noted: dict[tuple[int, frozenset[str]], Noted] = field(default_factory=dict)
     """Objects, by identity, whose methods were gone over, as code that uses some names may call them."""
+    answers: dict[tuple[int, str], Answer] = field(default_factory=dict)
+    """What a user's ``__getattribute__`` gives, by object and name (see ``operators.values.pure_lookups``)."""
+    impure: int = 0
+    """How many calls did more than to look."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)
     generators: Any = field(default_factory=weakref.WeakKeyDictionary)
     """Generators of converted code, with the form of each that takes its consumer."""

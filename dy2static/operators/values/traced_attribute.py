@@ -37,7 +37,7 @@ from dy2static.operators.shared import module_parts, settings
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import holds_data, home_of, is_library, is_librarys
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
-from dy2static.operators.values import modules, texts
+from dy2static.operators.values import modules, pure_lookups, texts
 from runtime import torch_internals
 from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed
@@ -185,7 +185,7 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
         return default(session, obj, name)
     note_definition(session, obj, "__getattribute__")
     try:
-        return call(lookup, obj, name)
+        return pure_lookups.answered(session, obj, name, functools.partial(call, lookup, obj, name))
     except AttributeError:
         note_definition(session, obj, "__getattr__")
         fallback = _class_attribute(type(obj), "__getattr__")

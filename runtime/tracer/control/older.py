@@ -6,6 +6,7 @@ the caller's when it was read.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
@@ -31,9 +32,9 @@ _LEAVES = (
     Growing,
 )  # fmt: skip
 """What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
-_LARGE = (torch.nn.Module, type, ModuleType)
-"""What may hold half the process: only those that the trace made are looked into. What is read of others is noted as
-the caller's when it is read."""
+_LARGE = (torch.nn.Module, type, ModuleType, logging.Logger, logging.Manager, logging.PlaceHolder)
+"""What may hold half the process (each logger leads to all others): only those that the trace made are looked into.
+What is read of others is noted as the caller's when it is read."""
 _WITH_ITEMS = (list, dict, set, deque, tuple, frozenset)
 _PYTHONS = (*_WITH_ITEMS, defaultdict, ListContent, DictContent)
 """Classes that have items, and no attributes."""
@@ -143,10 +144,14 @@ def older(
     return frozenset(found)
 
 
+_SELF: Callable[[super], Any] = vars(super)["__self__"].__get__
+"""An attribute of ``super()`` itself: others are those of the object that it is about."""
+
+
 def _of_super(value: Any, known: set[int]) -> Iterable[Any]:
     """The object that a ``super()`` is about, and its attributes, once: each call of a method may have made another."""
-    about = attributes(value).get("__self__")
-    if id(about) in known:
+    about = _SELF(value)
+    if about is None or id(about) in known or issubclass(type(about), type):
         return ()
     namespace = unasked(value, "__dict__")
     if type(namespace) is not dict:

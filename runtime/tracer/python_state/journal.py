@@ -381,6 +381,8 @@ class Journal:
         """Where in the source each place was first stored to."""
         self.stores = 0
         """How often something was stored."""
+        self.outside = 0
+        """How often to something that is older than the trace, as far as it knows."""
 
     def note(self, place: Place, joined: bool = False) -> None:
         """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
@@ -418,6 +420,12 @@ class Journal:
         global _bound
         self.stores += 1
         _bound += place.kind in _BINDINGS
+        self.outside += place.kind != "context" and not self._is_made(place.owner)
+
+    def _is_made(self, owner: Any) -> bool:
+        """Whether the trace made an object; of containers those that it has not met elsewhere."""
+        objects_ = self._session.objects
+        return id(owner) in objects_.created or (is_a(owner, _KEEPERS) and id(owner) not in objects_.externals)
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
@@ -464,9 +472,7 @@ class Journal:
     def _require_absent(self, place: Place) -> None:
         """A path that does not store to a place leaves it as it is: guard that this is without a value."""
         session = self._session
-        made = id(place.owner) in session.objects.created or (
-            is_a(place.owner, _KEEPERS) and id(place.owner) not in session.objects.externals)
-        if len(self.frames) > 1 and not made:
+        if len(self.frames) > 1 and not self._is_made(place.owner):
             key = (id(place.owner), place.name, "absent")
             session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
 

@@ -196,6 +196,7 @@ def note_advanced(session: Session, value: Any) -> None:
     containers.require_read(session, value)
     if id(value) in session.objects.externals and contents.is_iterator(value):
         session.call.advanced = True
+        session.journal.outside += 1
         session.once("an iterator from outside was advanced")
 
 
