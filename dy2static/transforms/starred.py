@@ -34,7 +34,7 @@ class _Starred(Transformer):
             self._stars(node.args, "star")
             for one in node.keywords:
                 if one.arg is None and not isinstance(one.value, gast.Dict):
-                    one.value = operator("keywords", one.value, origin=one.value)
+                    self.changing(one).value = operator("keywords", one.value, origin=one.value)
         return node
 
     def visit_Tuple(self, node: gast.AST) -> Any:
@@ -57,4 +57,4 @@ class _Starred(Transformer):
     def _stars(self, elements: list[Any], name: str) -> None:
         for element in elements:
             if isinstance(element, gast.Starred) and not isinstance(element.value, (gast.Tuple, gast.List)):
-                element.value = operator(name, element.value, origin=element)
+                self.changing(element).value = operator(name, element.value, origin=element)
