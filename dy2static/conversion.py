@@ -34,7 +34,7 @@ from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Step, conver
 from dy2static.source import FUTURE_FLAGS, FunctionSource, file_lines, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
-from runtime import recursion_limit
+from runtime import collector, recursion_limit
 from runtime.ir import Location
 
 _OWN_ATTRIBUTES = {"__wrapped__"}
@@ -100,7 +100,7 @@ def _converted(function: types.FunctionType, routed: bool = False, escaping: boo
         known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
-        with recursion_limit.room(recursion_limit.CONVERTING):
+        with recursion_limit.room(recursion_limit.CONVERTING), collector.resting():
             result = _compile(function, _steps(ESCAPING_STEPS if escaping else ROUTED_STEPS if routed else STEPS))
         logs.converted(function, None if result.file is None else result.file.text, result.reason)
 

@@ -18,8 +18,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import gast
-
+from dy2static.both_trees import to_ast, to_gast
 from dy2static.generate_literals import Unprintable
 from dy2static.generate_nodes import Precedence, SourceGenerator, set_precedence
 from dy2static.nodes import inner_fields
@@ -55,9 +54,8 @@ def generate(tree: Any) -> tuple[str, ast.AST, ast.AST]:
         parsed = parsed.body[0]  # type: ignore[attr-defined] # parsing in exec mode gives a Module
         if isinstance(plain, ast.expr):
             parsed = parsed.value  # type: ignore[attr-defined] # an expression parses as one Expr
-    difference = first_difference(plain, parsed)
-    if difference:
-        raise _unfaithful(f"{difference}\n{text}")
+    if not same_tree(plain, parsed):
+        raise _unfaithful(f"{first_difference(plain, parsed)}\n{text}")
     return text, plain, parsed
 
 
@@ -103,8 +101,8 @@ def canonical(tree: Any) -> Any:
     >>> ast.dump(canonical(gast.Constant(-2, None)))
     'UnaryOp(op=USub(), operand=Constant(value=2))'
     """
-    # gast's own converter makes new nodes; plain ast goes through it as well, because printing marks the nodes
-    plain = gast.gast_to_ast(tree if _is_gast(tree) else gast.ast_to_gast(tree))
+    # plain ast becomes gast's as well, because printing marks the nodes
+    plain = to_ast(tree if _is_gast(tree) else to_gast(tree))
     return _Canonical().visit(plain)
 
 
@@ -195,6 +193,43 @@ def _at(new: Any, old: ast.AST) -> Any:
 
 
 _UNCOMPARED = {"ctx", "type_comment", "type_ignores"}
+
+
+class _Compared(dict[Any, tuple[str, ...]]):
+    def __missing__(self, kind: Any) -> tuple[str, ...]:
+        found = self[kind] = tuple(name for name in kind._fields if name not in _UNCOMPARED)
+        return found
+
+
+_compared = _Compared()
+"""By class of nodes: the fields in which two nodes are compared."""
+
+
+def same_tree(left: Any, right: Any) -> bool:
+    """Whether two trees are equal, but for their places."""
+    kind = type(left)
+    if kind is not type(right):
+        return False
+    a, b = left.__dict__, right.__dict__
+    for name in _compared[kind]:
+        x, y = a.get(name), b.get(name)
+        if x is y:
+            continue
+        if isinstance(x, ast.AST):
+            if not same_tree(x, y):
+                return False
+        elif type(x) is list:
+            if type(y) is not list or len(x) != len(y):
+                return False
+            for one, other in zip(x, y):
+                if isinstance(one, ast.AST):
+                    if not same_tree(one, other):
+                        return False
+                elif type(one) is not type(other) or one != other:
+                    return False
+        elif type(x) is not type(y) or not repr_equal(x, y):
+            return False
+    return True
 
 
 def first_difference(left: Any, right: Any) -> str:

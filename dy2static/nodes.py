@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import gast
@@ -26,10 +26,17 @@ def children(node: Any) -> list[Any]:
         value = values.get(name)
         if value:
             if type(value) is list:
-                found += [item for item in value if isinstance(item, gast.AST)]
+                if name in _MIXED:
+                    found += [item for item in value if isinstance(item, gast.AST)]
+                else:
+                    found += value
             elif isinstance(value, gast.AST):
                 found.append(value)
     return found
+
+
+_MIXED = frozenset(("keys", "kw_defaults", "kwd_attrs", "names"))
+"""Fields whose lists may hold what is no node; all others hold nothing else."""
 
 
 class _InnerFields(dict[Any, tuple[str, ...]]):
@@ -77,10 +84,55 @@ def kinds_in(tree: gast.AST, until: Collection[type] = ()) -> set[type]:
             value = values.get(name)
             if value:
                 if type(value) is list:
-                    todo += [item for item in value if isinstance(item, gast.AST)]
+                    todo += [item for item in value if isinstance(item, gast.AST)] if name in _MIXED else value
                 elif isinstance(value, gast.AST):
                     todo.append(value)
     return kinds
 
 
-__all__ = ["BLOCKS", "children", "inner_fields", "kinds_in", "walk"]
+class _Bits(dict[type, int]):
+    def __missing__(self, kind: type) -> int:
+        bit = self[kind] = 1 << len(self)
+        return bit
+
+
+_bits = _Bits()
+
+
+def mask_of(kinds: Iterable[type]) -> int:
+    """Classes of nodes as one number."""
+    found = 0
+    for kind in kinds:
+        found |= _bits[kind]
+    return found
+
+
+def kinds_under(node: Any, key: str) -> int:
+    """The classes of the nodes in a tree (see `mask_of`), which is kept under ``key`` on every node of it.
+
+    >>> tree = gast.parse("a + b")
+    >>> kinds_under(tree, "k") == mask_of(kinds_in(tree))
+    True
+    >>> tree.body[0].value.left.k == mask_of([gast.Name])
+    True
+    """
+    values = node.__dict__
+    known: int | None = values.get(key)
+    if known is not None:
+        return known
+    kind = type(node)
+    found = _bits[kind]
+    for name in inner_fields[kind]:
+        value = values.get(name)
+        if value:
+            if type(value) is list:
+                for item in value:
+                    if name not in _MIXED or isinstance(item, gast.AST):
+                        found |= kinds_under(item, key)
+            elif isinstance(value, gast.AST):
+                found |= kinds_under(value, key)
+    values[key] = found
+    return found
+
+
+__all__ = ["BLOCKS", "children", "inner_fields", "kinds_in", "kinds_under", "mask_of", "walk"]

@@ -28,6 +28,7 @@ import torch
 
 import runtime
 from dy2static.names import is_generated
+from dy2static.nodes import children as nodes_in
 from dy2static.nodes import inner_fields, walk
 from runtime.ir.location import Location
 
@@ -67,11 +68,13 @@ def copy_origin(new: Any, old: gast.AST) -> Any:
     """
     if getattr(old, "lineno", None) is None:
         return new
-    for node in new if isinstance(new, list) else [new]:
-        for part in walk(node):
-            if "lineno" in part._attributes and getattr(part, "lineno", None) is None:
-                for name in _PLACE:
-                    setattr(part, name, getattr(old, name, None))
+    place = {name: getattr(old, name, None) for name in _PLACE}
+    todo = list(new) if isinstance(new, list) else [new]
+    while todo:
+        part = todo.pop()
+        if part._attributes and part.__dict__.get("lineno") is None:
+            part.__dict__.update(place)
+        todo += nodes_in(part)
     return new
 
 
@@ -160,48 +163,53 @@ def build_map(
     """
     result = OriginMap(file, source_lines, made_names=made_names)
 
-    def walk(old: ast.AST, new: ast.AST, place: Packed | None, owner: str) -> None:
-        line = getattr(old, "lineno", None)
-        if isinstance(old, (ast.FunctionDef, ast.AsyncFunctionDef)) and not result.made(old.name):
-            owner = old.name
-        elif isinstance(old, ast.Lambda) and (line, old.col_offset) in lambdas:
-            owner = "<lambda>"
-            result.lambda_lines.add(new.lineno)  # type: ignore[attr-defined] # a Lambda too
+    spans, lines, statement = result.spans, result.lines, (ast.stmt, ast.ExceptHandler)
+
+    def walk(old: Any, new: Any, place: Packed | None, owner: str) -> None:
+        kind, values, mine = type(old), old.__dict__, new.__dict__
+        line = values.get("lineno")
+        if kind in _OWNERS:
+            if kind is not ast.Lambda:
+                owner = owner if result.made(old.name) else old.name
+            elif (line, old.col_offset) in lambdas:
+                owner = "<lambda>"
+                result.lambda_lines.add(new.lineno)
         if line is not None:
-            place = _place(old, owner)
+            column, end_column = values.get("col_offset") or 0, values.get("end_col_offset")
+            place = line, column, values.get("end_lineno") or line, column if end_column is None else end_column, owner
         elif place is not None and place[4] != owner:
             place = (*place[:4], owner)
-        if place is not None and hasattr(new, "lineno"):
-            first, column, last, end_column = (getattr(new, name) for name in _PLACE)
-            result.spans[first, column, last, end_column] = place
-            if isinstance(new, (ast.stmt, ast.ExceptHandler)):
+        if place is not None and "lineno" in mine:
+            first, last = mine["lineno"], mine["end_lineno"]
+            spans[first, mine["col_offset"], last, mine["end_col_offset"]] = place
+            if isinstance(new, statement):
                 for number in range(first, last + 1):
-                    result.lines[number] = place
-        for left, right in zip(children(old), children(new), strict=True):
-            walk(left, right, place, owner)
+                    lines[number] = place
+        for name in _placed_fields[kind]:
+            value = values.get(name)
+            if value:
+                if type(value) is list:
+                    for left, right in zip(value, mine[name], strict=True):
+                        if isinstance(left, ast.AST):
+                            walk(left, right, place, owner)
+                elif isinstance(value, ast.AST):
+                    walk(value, mine[name], place, owner)
 
     walk(tree, generated, None, function)
     return result
 
 
-def _place(node: Any, owner: str) -> Packed:
-    line, column = node.lineno, node.col_offset or 0
-    end_line = getattr(node, "end_lineno", None) or line
-    end_column = getattr(node, "end_col_offset", None)
-    return line, column, end_line, column if end_column is None else end_column, owner
+_OWNERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """Child nodes in field order, without contexts and operators (they have no place)."""
-    found: list[ast.AST] = []
-    for name in inner_fields[type(node)]:
-        if name not in ("op", "ops"):
-            value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
-                found += [one for one in value if isinstance(one, ast.AST)]
-    return found
+class _PlacedFields(dict[Any, tuple[str, ...]]):
+    def __missing__(self, kind: Any) -> tuple[str, ...]:
+        found = self[kind] = tuple(name for name in inner_fields[kind] if name not in ("op", "ops"))
+        return found
+
+
+_placed_fields = _PlacedFields()
+"""By class of nodes: the fields that may hold nodes with places."""
 
 
 _maps: dict[str, OriginMap] = {}

@@ -9,7 +9,7 @@ from typing import Literal
 import gast
 
 from dy2static.names import Namer
-from dy2static.nodes import kinds_in
+from dy2static.nodes import kinds_in, kinds_under, mask_of
 from dy2static.source import FunctionSource
 from dy2static.transforms import (
     assert_stmt,
@@ -77,6 +77,13 @@ class Step:
     needs: tuple[type[gast.AST], ...] = ()
 
 
+VISITED_ONLY = frozenset((
+    "if_expr", "bool_ops", "compare_chain", "assert_stmt", "raise_stmt", "with_stmt", "f_string", "display",
+    "aug_assign", "targets", "unpack", "starred", "nonlocal_stmt", "global_stmt", "attribute", "subscript", "call",
+    "binary", "definition",
+))  # fmt: skip
+"""Steps that change nothing but the nodes that they visit: what the others keep of the kinds under them stays true
+(see `Transformer`), so that the next step passes over all that has nothing for it."""
 _COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 STEPS = (
@@ -179,13 +186,19 @@ def convert_tree(
         root=tree,
     )
     kinds: set[type] | None = None
+    changes = 0
     for step in steps:
         if not full and not step.control_flow:
             continue
-        if step.needs:
+        context.kinds = f"_dy2static_kinds_{changes}" if step.name in VISITED_ONLY else None
+        if step.needs and context.kinds is not None:
+            if not kinds_under(tree, context.kinds) & mask_of(step.needs):
+                continue
+        elif step.needs:
             if kinds is None:
                 kinds = kinds_in(tree, until=step.needs)
             if kinds.isdisjoint(step.needs):
                 continue
         tree, kinds = step.transform(tree, context), None
+        changes += context.kinds is None  # what nodes keep is true no more
     return tree

@@ -1,8 +1,8 @@
 """A function object -> its source: exactly its own tree, with the places it has in the user's file.
 
-The whole file is parsed, and the function found in it by comparing code objects: so indentation, line continuations,
-strings over several lines and several lambdas on one line need no care, and a file that changed since it was
-imported is noticed.
+A function is found by comparing code objects: so line continuations, strings over several lines and several lambdas on
+one line need no care, and a file that changed since it was imported is noticed. Its own lines are tried first
+(`own_lines`); the whole file is parsed where they do not compile to the very same code.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from typing import Any
 
 import gast
 
+from dy2static.both_trees import to_gast
 from dy2static.code_match import same_code, similar_code
 from dy2static.errors import SourceUnavailable
 from dy2static.names import PREFIX
 from dy2static.nodes import children, walk
+from dy2static.own_lines import own_lines
 from runtime.ir.location import Location
 
 FUTURE_FLAGS = functools.reduce(
@@ -140,7 +142,7 @@ def _missing(function: types.FunctionType) -> SourceUnavailable:
 
 def function_tree(node: Function) -> gast.FunctionDef:
     """A gast copy of ``node``, without decorators; ``lambda x: y`` becomes ``def _d2s_lambda(x): return y``."""
-    tree = gast.ast_to_gast(node)
+    tree = to_gast(node)
     if isinstance(tree, gast.Lambda):
         body = gast.copy_location(gast.Return(tree.body), tree.body)
         function = gast.FunctionDef(LAMBDA_NAME, tree.args, [body], [], None, None, [])
@@ -152,6 +154,9 @@ def function_tree(node: Function) -> gast.FunctionDef:
 def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
     code = function.__code__
     flags = code.co_flags & FUTURE_FLAGS
+    alone = _in_own_lines(code, lines, flags)
+    if alone is not None:
+        return alone
     try:
         found = candidates("".join(lines), code.co_filename, flags)
     except (SyntaxError, ValueError) as error:
@@ -172,6 +177,21 @@ def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
     if code.co_filename == "<string>":  # a name that everything shares: since Python 3.13, what python -c was given
         raise _missing(function)
     raise _stale(function, "the file has changed since it was imported")
+
+
+def _in_own_lines(code: types.CodeType, lines: list[str], flags: int) -> Candidate | None:
+    """The function in its own lines; None where they are not found, or compile to anything else, be it in a place."""
+    for text in own_lines(code, lines):
+        with contextlib.suppress(SyntaxError, ValueError):
+            tree = parsed(text, code.co_filename)
+            compiled = [one for one in _codes(_compile(tree, code.co_filename, flags))
+                        if one.co_name == code.co_name and one.co_firstlineno == code.co_firstlineno]  # fmt: skip
+            found = [(node, class_name) for node, class_name, line in _functions(tree)
+                     if line == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name]  # fmt: skip
+            if len(compiled) == len(found) == 1 and same_code(compiled[0], code, positions=True):
+                return Candidate(*found[0], code.co_firstlineno, compiled[0])
+            return None
+    return None
 
 
 def _stale(function: types.FunctionType, why: str) -> SourceUnavailable:

@@ -17,17 +17,20 @@ from scripts import import_graph
 ROOT = Path(__file__).resolve().parents[1]
 
 BASE = {
-    "runtime.errors", "runtime.ir", "runtime.kinds", "runtime.recursion_limit", "runtime.torch_internals",
-    "runtime.version",
+    "runtime.collector", "runtime.errors", "runtime.ir", "runtime.kinds", "runtime.recursion_limit",
+    "runtime.torch_internals", "runtime.version",
 }  # fmt: skip
 """What every room of the runtime may use."""
 
 ARROWS: dict[str, set[str]] = {
     "runtime.version": set(),
+    "runtime.collector": set(),
     "runtime.kinds": set(),
     "runtime.recursion_limit": set(),
     "runtime.errors": {"runtime.ir.location"},
-    "runtime.torch_internals": {"runtime.errors", "runtime.kinds", "runtime.ir.location", "runtime.version"},
+    "runtime.torch_internals": {
+        "runtime.collector", "runtime.errors", "runtime.kinds", "runtime.ir.location", "runtime.version",
+    },
     "runtime.ir": {"runtime.errors"},
     "runtime.ops": BASE,
     "runtime.tracer": BASE | {"runtime.ops"},

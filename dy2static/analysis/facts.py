@@ -16,7 +16,8 @@ from typing import Any
 
 import gast
 
-_ATTRIBUTE = "_dy2static_facts"
+ATTRIBUTE = "_dy2static_facts"
+"""Where a node keeps its facts."""
 
 
 class Fact(Enum):
@@ -50,18 +51,20 @@ class Fact(Enum):
     HANDS_ON = "its last handler does so; those before it are the user's [Try]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
 
+    __hash__ = object.__hash__  # that of Enum is written in Python, and hashes the name
+
 
 def put(node: gast.AST, fact: Fact, value: Any = True) -> None:
     """Set a fact."""
-    node.__dict__.setdefault(_ATTRIBUTE, {})[fact] = value
+    node.__dict__.setdefault(ATTRIBUTE, {})[fact] = value
 
 
 def get(node: gast.AST, fact: Fact, default: Any = None) -> Any:
     """The value of a fact, or ``default``."""
-    found = node.__dict__.get(_ATTRIBUTE)
+    found = node.__dict__.get(ATTRIBUTE)
     return default if found is None else found.get(fact, default)
 
 
 def drop(node: gast.AST, fact: Fact) -> None:
     """Remove a fact, if it is there."""
-    node.__dict__.get(_ATTRIBUTE, {}).pop(fact, None)
+    node.__dict__.get(ATTRIBUTE, {}).pop(fact, None)

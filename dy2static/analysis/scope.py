@@ -8,7 +8,9 @@ r"""Which names a piece of code reads, binds and deletes, and which of them nest
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +57,34 @@ class Scope:
     unbinds: frozenset[str]
 
 
+_Known = dict[tuple[str, int], tuple[gast.AST, Any]]
+_known: ContextVar[_Known | None] = ContextVar("_known", default=None)
+"""What was found out about nodes, while nothing changes."""
+
+
+@contextlib.contextmanager
+def unchanged() -> Iterator[None]:
+    """While the block runs, no tree changes: the names of a statement, and the scope of a function, are found once."""
+    before = _known.set({})
+    try:
+        yield
+    finally:
+        _known.reset(before)
+
+
 def scope_of(function: gast.AST) -> Scope:
     """The Scope of a function, as its tree is now (names that were local at first stay so: Fact.LOCALS)."""
+    known = _known.get()
+    found = None if known is None else known.get(("scope", id(function)))
+    if found is not None:
+        return found[1]
+    scope = _scope_of(function)
+    if known is not None:
+        known["scope", id(function)] = function, scope
+    return scope
+
+
+def _scope_of(function: gast.AST) -> Scope:
     body = function.body if isinstance(function.body, list) else [function.body]
     inside = uses(body)
     parameters = parameter_names(function)
@@ -79,15 +107,26 @@ def scope_of(function: gast.AST) -> Scope:
 
 
 def uses(code: gast.AST | Iterable[gast.AST]) -> Uses:
-    """What ``code`` does to the names of the scope it stands in."""
+    """What ``code`` does to the names of the scope it stands in. The result is not the caller's to change."""
     visitor = _Visitor()
-    for node in [code] if isinstance(code, gast.AST) else code:
-        visitor.visit(node)
+    if not isinstance(code, gast.AST):
+        for node in code:
+            visitor.visit(node)
+        return visitor.uses
+    known = visitor.known
+    found = None if known is None else known.get(("uses", id(code)))
+    if found is not None:
+        return found[1]
+    visitor.inside(code)
+    if known is not None:
+        known["uses", id(code)] = code, visitor.uses
     return visitor.uses
 
 
 def bound_in(block: Iterable[gast.AST]) -> set[str]:
     """Names that ``block`` binds or deletes in its own scope."""
+    if _known.get() is not None:
+        return set().union(*(uses(node).writes for node in block))
     visitor = _Visitor(nested=False)
     for node in block:
         visitor.visit(node)
@@ -184,8 +223,19 @@ class _Visitor:
     def __init__(self, nested: bool = True) -> None:
         self.uses = Uses()
         self.nested = nested  # look into nested functions as well
+        self.known = _known.get()
 
     def visit(self, node: gast.AST) -> None:
+        if self.known is None or not isinstance(node, gast.stmt):
+            self.inside(node)
+            return
+        found = uses(node)
+        for name, names in found.__dict__.items():
+            if names:
+                self.uses.__dict__[name] |= names
+
+    def inside(self, node: gast.AST) -> None:
+        """Visit a node, whatever is known of it."""
         kind = type(node)
         method = self._methods.get(kind)
         if method is None:

@@ -52,7 +52,7 @@ class _AugAssign(TargetTransformer):
                     name = self.context.namer.fresh("owner" if field == "value" else "key")
                     value = self.as_value(part)
                     before += replace("name = value", name=name, value=value, origin=part)
-                    setattr(target, field, name_node(name, part))
+                    setattr(self.changing(target), field, name_node(name, part))
         read = set_context(copy.deepcopy(target), gast.Load())
         value = operator("aug", constant(_OPERATORS[type(node.op)]), read, node.value, origin=node)
         return [*before, *replace("target = value", target=target, value=value, origin=node)]

@@ -11,9 +11,9 @@ import gast
 from dy2static.analysis import facts, state
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
-from dy2static.analysis.scope import scope_of
+from dy2static.analysis.scope import FUNCTIONS, scope_of, unchanged
 from dy2static.names import OPERATORS, Namer
-from dy2static.nodes import BLOCKS, inner_fields, walk
+from dy2static.nodes import BLOCKS, inner_fields, kinds_under, mask_of, walk
 from dy2static.template import replace_expr
 
 
@@ -30,6 +30,8 @@ class Context:
     class_cell: bool = False
     full: bool = True
     root: gast.AST | None = field(default=None, repr=False)
+    kinds: str | None = None
+    """Where nodes keep what kinds of nodes are under them (see `Transformer`), if anything does."""
 
 
 _LEAVES = (gast.Constant, gast.expr_context, gast.operator, gast.cmpop, gast.unaryop, gast.boolop)
@@ -44,16 +46,38 @@ class Transformer(gast.NodeTransformer):
     statement that the expression stands in. Outside (in lambdas, comprehensions) there is no such place.
     A transform of statements says that it visits no ``expressions``. One that visits what stands in ``class_bodies``
     may make nothing but expressions there, and no functions: those do not see a class's names.
+
+    Where ``context.kinds`` says so, a node in which nothing is that the transform has a visitor for is left out: nodes
+    keep what kinds of nodes are under them. A node that is visited forgets it. So a visitor may change that node, and
+    hand on its parts as they are; where it changes a part in place, it says so (`changing`).
     """
 
     expressions = True
     class_bodies = False
     _visitors: ClassVar[dict[type, Visitor | None]]
     """By class of node: the method that visits it; None where it is left as it is. Each transform has its own."""
+    _wanted: ClassVar[int] = -1
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._visitors = {}
+        cls._wanted = cls._own_kinds()
+
+    @classmethod
+    def _own_kinds(cls) -> int:
+        """The kinds of nodes that it has a visitor for, as `mask_of`; all where it does something at every node."""
+        everywhere = ("visit", "generic_visit", "block", "each")
+        if any(getattr(cls, name) is not getattr(Transformer, name) for name in everywhere):
+            return -1
+        own = {name.removeprefix("visit_") for name in dir(cls) if name.startswith("visit_")
+               and getattr(cls, name) is not getattr(Transformer, name, None)}  # fmt: skip
+        if "FunctionDef" in own:
+            own.add("AsyncFunctionDef")  # which is visited as one
+        if cls.enter is not Transformer.enter:
+            own |= {"FunctionDef", "AsyncFunctionDef", "ClassDef"}
+        if cls._comprehension is not Transformer._comprehension:
+            own |= {"ListComp", "SetComp", "DictComp", "GeneratorExp"}
+        return mask_of(getattr(gast, name) for name in own)
 
     @classmethod
     def _visitor_of(cls, kind: type) -> Visitor | None:
@@ -64,6 +88,7 @@ class Transformer(gast.NodeTransformer):
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.kinds = context.kinds
         self.functions: list[gast.AST] = []
         self.before: list[gast.AST] = []
         self.hoisting = False
@@ -90,7 +115,20 @@ class Transformer(gast.NodeTransformer):
         kind = type(node)
         visitors = self._visitors
         visitor = visitors[kind] if kind in visitors else visitors.setdefault(kind, self._visitor_of(kind))
-        return node if visitor is None or facts.get(node, Fact.PLAIN) else visitor(self, node)
+        if visitor is None:
+            return node
+        if self.kinds is not None:
+            if not kinds_under(node, self.kinds) & self._wanted:
+                return node
+            del node.__dict__[self.kinds]
+        known = node.__dict__.get(facts.ATTRIBUTE)
+        return visitor(self, node) if known is None or not known.get(Fact.PLAIN) else node
+
+    def changing(self, part: gast.AST) -> gast.AST:
+        """A part of the current node, which is going to be changed in place."""
+        if self.kinds is not None:
+            part.__dict__.pop(self.kinds, None)
+        return part
 
     def generic_visit(self, node: gast.AST) -> Any:
         values = node.__dict__
@@ -98,7 +136,7 @@ class Transformer(gast.NodeTransformer):
             value = values.get(name)
             if not value:
                 continue
-            if isinstance(value, list):
+            if type(value) is list:
                 values[name] = self.block(value) if isinstance(value[0], gast.stmt) else self.each(value)
             elif isinstance(value, gast.AST):
                 values[name] = self.visit(value)
@@ -120,7 +158,7 @@ class Transformer(gast.NodeTransformer):
         return self.visit_FunctionDef(node)
 
     def _defaults(self, node: gast.AST) -> None:
-        node.args.defaults = self.each(node.args.defaults)
+        self.changing(node.args).defaults = self.each(node.args.defaults)
         node.args.kw_defaults = self.each(node.args.kw_defaults)
 
     def enter(self, node: gast.AST) -> None:
@@ -145,7 +183,7 @@ class Transformer(gast.NodeTransformer):
         node.generators[0].iter = self.visit(node.generators[0].iter)
         outside, self.hoisting = self.hoisting, False
         for index, generator in enumerate(node.generators):
-            generator.iter = self.visit(generator.iter) if index else generator.iter
+            self.changing(generator).iter = self.visit(generator.iter) if index else generator.iter
             generator.ifs = self.each(generator.ifs)
         for name in ("key", "value", "elt"):
             if hasattr(node, name):
@@ -164,9 +202,9 @@ class Transformer(gast.NodeTransformer):
             node.body = self.block(node.body)
             self.hoisting, self.in_class = outside
             return node
-        for method in methods(node):
-            if converts(method):
-                self.enter(method)
+        for part in methods(node, self.changing):
+            if converts(part):
+                self.enter(part)
         return node
 
     def visit_AnnAssign(self, node: gast.AST) -> Any:
@@ -177,7 +215,7 @@ class Transformer(gast.NodeTransformer):
     def visit_Match(self, node: gast.AST) -> Any:
         node.subject = self.visit(node.subject)
         for case in node.cases:
-            case.guard = self.visit(case.guard) if case.guard is not None else None
+            self.changing(case).guard = self.visit(case.guard) if case.guard is not None else None
             case.body = self.block(case.body)
         return node
 
@@ -189,11 +227,13 @@ class Transformer(gast.NodeTransformer):
         return node
 
 
-def methods(class_: gast.AST) -> Iterator[gast.AST]:
-    """The functions that a class body defines, also in its ``if`` and ``try`` statements."""
+def methods(class_: gast.AST, passing: Callable[[gast.AST], Any] = id) -> Iterator[gast.AST]:
+    """The functions that a class body defines, also in its ``if`` and ``try`` statements; ``passing`` is called with
+    these and those."""
     todo = list(class_.body)
     while todo:
         node = todo.pop(0)
+        passing(node)
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
             yield node
         elif not isinstance(node, gast.expr):
@@ -211,7 +251,7 @@ def converts(function: gast.AST) -> bool:
 
 def functions_in(tree: gast.AST) -> list[gast.AST]:
     """Every function that converts in ``tree``, outer ones first, lambdas included."""
-    finder = _Functions(Context(Namer(tree), root=tree))
+    finder = _Functions(Context(Namer(gast.Pass()), root=tree))  # which makes no names
     finder.visit(tree)
     return finder.found
 
@@ -232,21 +272,23 @@ class _Functions(Transformer):
 
 def prepare(tree: Any, context: Context) -> Any:
     """First of all: note which names are local to each function, and which functions convert."""
-    for node in walk(tree):
-        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
-            facts.put(node, Fact.LOCALS, scope_of(node).locals)
-            converts(node)
+    with unchanged():
+        for node in walk(tree):
+            if isinstance(node, FUNCTIONS):
+                converts(node)
+                facts.put(node, Fact.LOCALS, scope_of(node).locals)
     return tree
 
 
 def annotate(tree: Any, context: Context) -> Any:
     """Run the analyses on every function, so that the transforms behind it can read their facts."""
-    for node in walk(tree):
-        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
-            if converts(node):
-                state.analyse(node)
-            else:
-                facts.put(node, Fact.SCOPE, scope_of(node))
+    with unchanged():
+        for node in walk(tree):
+            if isinstance(node, FUNCTIONS):
+                if converts(node):
+                    state.analyse(node)
+                else:
+                    facts.put(node, Fact.SCOPE, scope_of(node))
     return tree
 
 

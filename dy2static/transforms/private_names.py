@@ -15,7 +15,7 @@ from typing import Any
 
 import gast
 
-from dy2static.nodes import kinds_in
+from dy2static.nodes import children, kinds_in
 from dy2static.transforms.base import Context
 
 
@@ -23,7 +23,8 @@ def transform(tree: Any, context: Context) -> Any:
     """Mangle every private name, as Python's compiler does."""
     if context.class_name is None and gast.ClassDef not in kinds_in(tree):
         return tree
-    return _Private(context.class_name).visit(tree)
+    _mangle(tree, context.class_name)
+    return tree
 
 
 def mangled(name: str, class_name: str | None) -> str:
@@ -38,43 +39,27 @@ def mangled(name: str, class_name: str | None) -> str:
     return f"_{owner}{name}"
 
 
-class _Private(gast.NodeTransformer):
-    def __init__(self, class_name: str | None) -> None:
-        self.class_name = class_name
+_FIELDS = {
+    gast.Name: "id", gast.Attribute: "attr", gast.FunctionDef: "name", gast.AsyncFunctionDef: "name",
+    gast.MatchAs: "name", gast.MatchStar: "name", gast.MatchMapping: "rest", gast.alias: "asname",
+    gast.Global: "names", gast.Nonlocal: "names", gast.ClassDef: "name",
+}  # fmt: skip
+"""By class of node: the field that holds a name, or several."""
 
-    def _rename(self, node: gast.AST, field: str) -> Any:
-        value = getattr(node, field)
-        if isinstance(value, str):
-            setattr(node, field, mangled(value, self.class_name))
-        return self.generic_visit(node)
 
-    def visit_Name(self, node: gast.AST) -> Any:
-        return self._rename(node, "id")
-
-    def visit_Attribute(self, node: gast.AST) -> Any:
-        return self._rename(node, "attr")
-
-    def visit_FunctionDef(self, node: gast.AST) -> Any:
-        return self._rename(node, "name")
-
-    visit_AsyncFunctionDef = visit_MatchAs = visit_MatchStar = visit_FunctionDef
-
-    def visit_MatchMapping(self, node: gast.AST) -> Any:
-        return self._rename(node, "rest")
-
-    def visit_alias(self, node: gast.AST) -> Any:
-        return self._rename(node, "asname")
-
-    def visit_Global(self, node: gast.AST) -> Any:
-        node.names = [mangled(name, self.class_name) for name in node.names]
-        return node
-
-    visit_Nonlocal = visit_Global
-
-    def visit_ClassDef(self, node: gast.AST) -> Any:
-        for field in ("decorator_list", "bases", "keywords"):
-            setattr(node, field, [self.visit(item) for item in getattr(node, field)])
-        inner = _Private(node.name)
-        node.body = [inner.visit(statement) for statement in node.body]
-        node.name = mangled(node.name, self.class_name)
-        return node
+def _mangle(node: Any, class_name: str | None) -> None:
+    """Mangle the names in a tree that stands in the class of that name."""
+    field = _FIELDS.get(type(node), "")
+    value = node.__dict__.get(field)
+    if isinstance(value, str):
+        node.__dict__[field] = mangled(value, class_name)
+    elif value is not None:
+        node.__dict__[field] = [mangled(name, class_name) for name in value]
+    if isinstance(node, gast.ClassDef):
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            _mangle(part, class_name)
+        for statement in node.body:
+            _mangle(statement, value)
+        return
+    for child in children(node):
+        _mangle(child, class_name)

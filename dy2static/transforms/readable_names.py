@@ -42,7 +42,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.scope import COMPREHENSIONS, FUNCTIONS
 from dy2static.names import PREFIX
-from dy2static.nodes import children
+from dy2static.nodes import children, walk
 from dy2static.transforms.base import Context, is_operator
 
 
@@ -52,7 +52,7 @@ def transform(tree: Any, context: Context) -> Any:
     _Uses(names).visit(tree)
     used = {name: use for name, use in names.items() if use.scopes}
     new = _chosen(used, context.namer.taken - set(context.namer.made))
-    _Renamed(new).visit(tree)
+    _rename(tree, new)
     facts.put(tree, Fact.MADE_NAMES, frozenset(new.values()))
     return tree
 
@@ -109,7 +109,10 @@ def _chosen(names: dict[str, _Name], taken: set[str]) -> dict[str, str]:
     return new
 
 
-class _Uses(gast.NodeVisitor):
+_SCOPES = (*FUNCTIONS, gast.ClassDef, *COMPREHENSIONS)
+
+
+class _Uses:
     """Finds where the names are mentioned and bound."""
 
     def __init__(self, names: dict[str, _Name]) -> None:
@@ -117,14 +120,16 @@ class _Uses(gast.NodeVisitor):
         self.scope: Scope = ()
         self.count = 0
 
-    def visit(self, node: gast.AST) -> Any:
-        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
-            self._mention(node.name, binds=True, block=bool(facts.get(node, Fact.BLOCK)))
-        if isinstance(node, (*FUNCTIONS, gast.ClassDef, *COMPREHENSIONS)):
-            self._enter(node)
-            return
+    def visit(self, node: gast.AST) -> None:
         if isinstance(node, gast.Name):
             self._mention(node.id, binds=not isinstance(node.ctx, gast.Load))
+            if node.annotation is None:
+                return
+        elif isinstance(node, _SCOPES):
+            if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
+                self._mention(node.name, binds=True, block=bool(facts.get(node, Fact.BLOCK)))
+            self._enter(node)
+            return
         elif isinstance(node, gast.Nonlocal):
             for name in node.names:
                 self._mention(name, shared=True)
@@ -156,29 +161,16 @@ def _evaluated_outside(node: gast.AST) -> list[gast.AST]:
     return list(getattr(node, "decorator_list", ()))
 
 
-class _Renamed(gast.NodeTransformer):
-    """Gives the names their new words, in the texts of operators' calls, too."""
-
-    def __init__(self, new: dict[str, str]) -> None:
-        self.new = new
-
-    def visit_Name(self, node: gast.AST) -> Any:
-        node.id = self.new.get(node.id, node.id)
-        return self.generic_visit(node)
-
-    def visit_FunctionDef(self, node: gast.AST) -> Any:
-        node.name = self.new.get(node.name, node.name)
-        return self.generic_visit(node)
-
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_Nonlocal(self, node: gast.AST) -> Any:
-        node.names = [self.new.get(name, name) for name in node.names]
-        return node
-
-    def visit_Call(self, node: gast.AST) -> Any:
-        self.generic_visit(node)
-        for arg in node.args if is_operator(node.func) else []:
-            if isinstance(arg, gast.Constant) and isinstance(arg.value, str) and PREFIX in arg.value:
-                arg.value = " ".join(self.new.get(name, name) for name in arg.value.split(" "))
-        return node
+def _rename(tree: gast.AST, new: dict[str, str]) -> None:
+    """Give the names their new words, in the texts of operators' calls, too."""
+    for node in walk(tree):
+        if isinstance(node, gast.Name):
+            node.id = new.get(node.id, node.id)
+        elif isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
+            node.name = new.get(node.name, node.name)
+        elif isinstance(node, gast.Nonlocal):
+            node.names = [new.get(name, name) for name in node.names]
+        elif isinstance(node, gast.Call) and is_operator(node.func):
+            for arg in node.args:
+                if isinstance(arg, gast.Constant) and isinstance(arg.value, str) and PREFIX in arg.value:
+                    arg.value = " ".join(new.get(name, name) for name in arg.value.split(" "))

@@ -31,7 +31,7 @@ class _Starred(Transformer):
     def visit_Call(self, node: gast.AST) -> Any:
         if is_operator(node.func) and node.func.attr == "set_of":  # a display of a set
             (items,) = node.args
-            self.generic_visit(items)
+            self.generic_visit(self.changing(items))
             self._stars(items.elts, "star_of_set")
             return node
         self.generic_visit(node)
@@ -39,7 +39,7 @@ class _Starred(Transformer):
             self._stars(node.args, "star")
             for one in node.keywords:
                 if one.arg is None and not isinstance(one.value, gast.Dict):
-                    one.value = operator("keywords", one.value, origin=one.value)
+                    self.changing(one).value = operator("keywords", one.value, origin=one.value)
         return node
 
     def visit_Tuple(self, node: gast.AST) -> Any:
@@ -62,4 +62,4 @@ class _Starred(Transformer):
     def _stars(self, elements: list[Any], name: str) -> None:
         for element in elements:
             if isinstance(element, gast.Starred) and not isinstance(element.value, (gast.Tuple, gast.List)):
-                element.value = operator(name, element.value, origin=element)
+                self.changing(element).value = operator(name, element.value, origin=element)

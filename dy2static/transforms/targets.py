@@ -64,7 +64,7 @@ class TargetTransformer(Transformer):
             bounds = [bound if bound is not None else gast.Constant(None, None) for bound in _bounds(part)]
             return replace_expr("_d2s.slice(bounds)", bounds=bounds, origin=part)
         if isinstance(part, gast.Tuple):
-            part.elts = [self.as_value(element) for element in part.elts]
+            self.changing(part).elts = [self.as_value(element) for element in part.elts]
         return part
 
 
@@ -106,7 +106,7 @@ class _Targets(TargetTransformer):
             if item.optional_vars is not None and self._is_special(item.optional_vars):
                 value = self.context.namer.fresh("value")
                 start = self._assign(item.optional_vars, value)
-                item.optional_vars = gast.copy_location(gast.Name(value, gast.Store(), None, None), node)
+                self.changing(item).optional_vars = gast.copy_location(gast.Name(value, gast.Store(), None, None), node)
         node.body = [*start, *node.body]
         return node
 

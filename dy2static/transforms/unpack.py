@@ -56,7 +56,7 @@ class _Unpack(Transformer):
             if isinstance(item.optional_vars, (gast.Tuple, gast.List)):
                 value = self.context.namer.fresh("value")
                 start = self._assign(item.optional_vars, name_node(value, node))
-                item.optional_vars = gast.copy_location(gast.Name(value, gast.Store(), None, None), node)
+                self.changing(item).optional_vars = gast.copy_location(gast.Name(value, gast.Store(), None, None), node)
         node.body = [*start, *node.body]
         return node
 

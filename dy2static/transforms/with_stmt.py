@@ -41,7 +41,7 @@ class _With(Transformer):
         for item in node.items:
             if _is_ours(item.context_expr):
                 continue
-            item.context_expr = replace_expr(
+            self.changing(item).context_expr = replace_expr(
                 "_d2s.context(manager)", manager=item.context_expr, origin=item.context_expr
             )
         return node

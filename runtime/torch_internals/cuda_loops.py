@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import gc
 import struct
 import weakref
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from typing import Any
 
 import torch
 
+from runtime import collector
 from runtime.torch_internals import nvrtc
 
 MOST_COPIES = 16
@@ -84,7 +84,8 @@ def record_cuda_loop(first: Callable[[], Carried], step: Callable[[], Carried], 
     outer.wait_stream(current)
     inner.wait_stream(current)
     graph = _POINTER()
-    with nvrtc.on_device(device), _uncollected(), torch.cuda.use_mem_pool(memory, device):
+    # what is collected meanwhile may call CUDA
+    with nvrtc.on_device(device), collector.resting(), torch.cuda.use_mem_pool(memory, device):
         for part in (first, step, last):
             _rehearse(part, inner)
         _call("cuGraphCreate", ctypes.byref(graph), _FLAGS(0))
@@ -206,18 +207,6 @@ def _dependencies(stream: Any) -> tuple[Any, int]:
     _call("cuStreamGetCaptureInfo_v3", _POINTER(stream.cuda_stream), ctypes.byref(status), ctypes.byref(number),
           ctypes.byref(graph), ctypes.byref(found), ctypes.byref(edges), ctypes.byref(count))  # fmt: skip
     return (_POINTER * count.value).from_address(found.value or 0) if count.value else None, count.value
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """What is collected meanwhile may call CUDA."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _call(name: str, *given: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime import collector
 from runtime.kinds import is_a
 from runtime.torch_internals import early_rules, fourier_rules
 from runtime.torch_internals.batches import innermost
@@ -86,23 +86,9 @@ def _environment() -> type[ShapeEnv]:
 
 def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
-    with _uncollected():
+    with collector.resting():  # the first mode of a process imports sympy and PyTorch's compiler
         shape_env = _environment()(specialize_zero_one=False, duck_shape=False)
         return TraceMode(shape_env), shape_env
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without Python's collector: the first mode of a process imports sympy and PyTorch's compiler, of which the
-    collector finds nothing, again and again (a third of the time)."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def state_of_facts(fake_mode: TraceMode) -> int | None:

@@ -3,6 +3,7 @@ and modules whose functions are all converted do what they did."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import importlib
@@ -20,8 +21,10 @@ import pytest
 from dy2static.conversion import convert
 from dy2static.errors import ConversionError, SourceUnavailable, converting
 from dy2static.generate import generate, to_source
-from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Level, Step, convert_tree
+from dy2static.nodes import children, mask_of
+from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, VISITED_ONLY, Level, Step, convert_tree
 from dy2static.source import candidates, describe
+from dy2static.transforms.base import Context
 
 LIBRARY = Path(os.__file__).parent
 SAMPLE = ["bisect.py", "contextlib.py", "copy.py", "json/decoder.py", "shlex.py", "textwrap.py"]
@@ -91,6 +94,66 @@ def skip_steps(path: Path) -> tuple[int, int]:
 def test_steps_that_are_left_out_change_nothing(file: str) -> None:
     functions, conversions = skip_steps(LIBRARY / file)
     assert functions > 3 and conversions > 3 * functions
+
+
+def hold_kinds(step: Step) -> Step:
+    """The step; after it, what nodes keep of the kinds under them is held against what is there."""
+
+    def there(node: gast.AST, key: str) -> int:
+        found = mask_of([type(node)])
+        for child in children(node):
+            found |= there(child, key)
+        kept = node.__dict__.get(key, found)
+        assert found | kept == kept, f"{step.name} changed a part of {ast.dump(node)[:200]}, which keeps other kinds"
+        return found
+
+    def transform(tree: Any, context: Context) -> Any:
+        new = step.transform(tree, context)
+        if context.kinds is not None:
+            there(new, context.kinds)
+        return new
+
+    return dataclasses.replace(step, transform=transform)
+
+
+def keep_kinds(path: Path) -> int:
+    """Convert each function, looking at what nodes keep after each step, and again where they keep nothing."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    conversions = 0
+    for candidate in candidates(text, str(path), 0):
+        if isinstance(candidate.node, ast.Lambda):
+            continue
+        source = describe(candidate, str(path), lines, "module", "name", "name")
+        for steps in (STEPS, ESCAPING_STEPS):
+            anew = [dataclasses.replace(step, name=f"{step.name}, keeping nothing") for step in steps]
+            try:
+                expected = to_source(convert_tree(deepcopy(source.tree), source, "full", anew))
+            except ConversionError:
+                continue
+            found = convert_tree(deepcopy(source.tree), source, "full", [hold_kinds(step) for step in steps])
+            assert to_source(found) == expected
+            conversions += 1
+    return conversions
+
+
+@pytest.mark.parametrize("file", SAMPLE)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_what_nodes_keep_of_the_kinds_under_them_is_true(file: str) -> None:
+    assert keep_kinds(LIBRARY / file) > 5
+
+
+def test_steps_that_keep_kinds_are_steps() -> None:
+    assert {step.name for step in ESCAPING_STEPS} >= VISITED_ONLY
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(40))
+@pytest.mark.filterwarnings("ignore")
+def test_kinds_kept_in_the_library(part: int) -> None:
+    for path in list(library(part))[part % 4 :: 4]:
+        keep_kinds(path)
 
 
 @pytest.mark.slow
