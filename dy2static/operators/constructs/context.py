@@ -3,28 +3,31 @@
     with Counted(log) as c:      ->      with context(Counted(log)) as c:
         ...                                  ...
 
-A manager that may swallow an exception is treated as an ``except`` clause: what raises only while the Program runs
-cannot reach it.
+A manager that may swallow an exception is treated as an ``except`` clause: what raises on some paths only reaches it as
+a value (see ``escape``).
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dis
 import functools
-import inspect
 import sys
-import textwrap
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
+from dy2static.operators.calls import manager_halves
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.manager_halves import Halves
 from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs.if_expr import if_expr
+from dy2static.operators.shared.escaped import error_of
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method, stages
 from dy2static.operators.shared.waiting import Within, waiting
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.poison import Poison
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.unasked import unasked
@@ -34,27 +37,29 @@ from runtime.tracer.recording import faults
 def context(manager: Any) -> Any:
     """What ``with`` enters in place of ``manager``."""
     session = active()
-    if session is None:
+    if session is None or isinstance(manager, (Entered, entered)):
         return manager
     if type(manager) is Within:
-        entered = context(manager.manager)
-        if isinstance(entered, _Entered):
-            entered.waits = manager.waits
-        return entered
+        found = context(manager.manager)
+        if isinstance(found, Entered):
+            found.waits = manager.waits
+        return found
     if isinstance(manager, Choice) or isinstance(unasked(manager, "gen"), Choice):  # what @contextmanager made
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")
+    if isinstance(manager, Halves):
+        return Entered(session, manager)
     for name in ("__enter__", "__exit__"):
         python_method(manager, name)  # a guard also where the class has none
     if not _is_users(manager) and not may_swallow(manager):
         return manager  # it may look at the frame it is entered from
     if not all(hasattr(type(manager), name) for name in ("__enter__", "__exit__")):
         return manager  # the interpreter says that it is none
-    return _Entered(session, manager)
+    return Entered(session, manager)
 
 
-class _Entered:
+class Entered:
     """A manager between ``__enter__`` and ``__exit__``."""
 
     waits: waiting | None = None
@@ -63,26 +68,36 @@ class _Entered:
     def __init__(self, session: Session, manager: Any) -> None:
         self.session, self.manager = session, manager
         self.catches = may_swallow(manager)
-        self.escaping: Any = None
+        self.escaping: Callable[[], Any] = lambda: None
         """The exception that has left the block as a value, on some paths or on all."""
+        self.going_on: Any = None
+        """That of it, or of one in its place, which the manager has not swallowed."""
+        self.depth = 0
+        """How many functions run around the block, that of the ``with`` included."""
 
     def __enter__(self) -> Any:
+        catching = self.session.exceptions.catching
+        before = len(catching)
         result = _method(self.manager, "__enter__")()
-        self.session.exceptions.entered.append(self)
-        if self.catches:
-            self.session.exceptions.catching.append(lambda: BaseException)
+        self.depth = len(self.session.code.functions)
+        for one in catching[before:]:  # of a generator in halves, which has entered them
+            one.depth = self.depth  # type: ignore[attr-defined]
+        if self.catches or len(catching) > before:
+            catching.append(self)
         return result
+
+    def __call__(self) -> Any:
+        """The types that are caught."""
+        return BaseException
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if kind is GeneratorExit and self.waits is not None and self.waits.is_over(sys._getframe(1)):
             return False
-        if self in self.session.exceptions.entered:
-            self.session.exceptions.entered.remove(self)
-        if kind is None and self.escaping is not None:
-            self._tell(self.escaping)
+        if self in self.session.exceptions.catching:
+            self.session.exceptions.catching.remove(self)
+        if kind is None and (escaping := self.escaping()) is not None:
+            self.going_on = self._tell(escaping)
             return False
-        if self.catches:
-            self.session.exceptions.catching.pop()
         if isinstance(error, Exception) and faults.is_ours(error):
             _leave_with(self.manager, error)
             faults.require_users(self.session, error)
@@ -90,23 +105,87 @@ class _Entered:
             if not _is_users(self.manager):
                 _leave_with(self.manager, error)
             return False
+        if kind is not None and isinstance(self.manager, Halves):
+            left = self._tell(error)
+            if left is not None and left is not error:
+                self._require_handed_on()
+                self.going_on = left
+            return left is not error
         result = _method(self.manager, "__exit__")(kind, error, trace)
-        if isinstance(result, bool) or result is None:
-            return bool(result)
         if kind is not None and stages(result):
-            flag = truth_of(self.session, result)
-            if isinstance(flag, Staged):
-                raise self.session.error(
-                    "whether a context manager swallows an exception is only known while the Program runs",
-                    hint="Use try and except.", code="D2S229")
+            self.going_on = self._unless(result, error)
+            return True
         return bool(result) if kind is not None else False
 
     def _tell(self, error: Any) -> Any:
-        """Leave the block with an exception that is a value, or with none, on each path as it is there."""
+        """Leave the block with an exception that is a value, or with none, on each path; returns what goes on."""
+        if isinstance(self.manager, Halves):
+            return self._leave_half(self.manager, error)
         if isinstance(error, Choice):
             return distribute(self.session, error, self._tell)
         leave = _method(self.manager, "__exit__")
-        return leave(None, None, None) if error is None else leave(type(error), error, _Trace())
+        if error is None:
+            leave(None, None, None)
+            return None
+        return self._unless(leave(type(error), error, _Trace()), error)
+
+    def _leave_half(self, manager: Halves, error: Any) -> Any:
+        """The same for a generator in halves: what leaves it goes on."""
+        try:
+            result = manager.leave(error)
+        except BaseException as raised:
+            if raised is not error:
+                raise
+            return error
+        return error_of(result)
+
+    def _unless(self, swallowed: Any, error: Any) -> Any:
+        """The exception, unless the manager says that it is done with."""
+        known = truth_of(self.session, swallowed) if stages(swallowed) else bool(swallowed)
+        if not isinstance(known, Staged):
+            return None if known else error
+        self._require_handed_on()
+        return if_expr(known, lambda: None, lambda: error)
+
+    def _require_handed_on(self) -> None:
+        """Have the function take exceptions as values: only the run knows whether one leaves the block."""
+        route = frozenset(self.session.code.functions[self.depth - 1 :])
+        if not route <= self.session.call.known.escaping:
+            raise self.session.restart(Findings(escaping=route))
+
+
+def entering(manager: Any, escaping: Callable[[], Any] | None = None) -> Any:
+    """What ``with`` enters in place of ``manager``; ``escaping()``: what has left its block as a value."""
+    found = context(manager)
+    waited_in = found.manager if isinstance(found, entered) else found
+    if isinstance(waited_in, Entered) and escaping is not None:
+        waited_in.escaping = escaping
+    return found
+
+
+def asks_nothing(manager: Any) -> bool:
+    """Whether a manager does the same at its exit whatever has left the block."""
+    if isinstance(manager, entered):
+        return asks_nothing(manager.manager)
+    return isinstance(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
+
+
+class entered:  # reads as an expression in generated code
+    """The manager that a generator in halves waits in: the first half enters it, the second one leaves it."""
+
+    def __init__(self, manager: Any, first: bool) -> None:
+        self.manager, self._first = manager, first
+
+    def __enter__(self) -> Any:
+        return type(self.manager).__enter__(self.manager) if self._first else None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if self._first and kind is None:
+            return False
+        swallowed = type(self.manager).__exit__(self.manager, kind, error, trace)
+        if swallowed and self._first:
+            manager_halves.not_yielded()
+        return swallowed
 
 
 class _Trace(Poison):
@@ -150,9 +229,11 @@ def may_swallow(manager: Any) -> bool:
     """Whether ``__exit__`` may answer that an exception is done with."""
     if isinstance(manager, contextlib.suppress):
         return False  # it says itself what it catches
+    if isinstance(manager, Halves):
+        return manager.catches
     generator = unasked(manager, "gen")
     if isinstance(manager, contextlib.AbstractContextManager) and isinstance(generator, types.GeneratorType):
-        return _catches_around_yield(generator.gi_code)
+        return manager_halves.may_swallow(generator)
     method = python_method(manager, "__exit__")
     if method is None or home_of(method.__code__.co_filename):
         return False
@@ -173,21 +254,3 @@ def _may_return_true(code: types.CodeType) -> bool:
             return True
         before = instruction
     return False
-
-
-@functools.lru_cache(maxsize=1024)
-def _catches_around_yield(code: types.CodeType) -> bool:
-    """Whether a generator function yields inside a ``try`` with an ``except``; yes where its source is not known."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, SyntaxError):
-        return True
-    return any(
-        isinstance(node, ast.Try) and bool(node.handlers or _leaves(node.finalbody))
-        and any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for part in node.body for inner in ast.walk(part))
-        for node in ast.walk(tree)
-    )
-
-
-def _leaves(block: list[ast.stmt]) -> bool:
-    return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for part in block for node in ast.walk(part))
