@@ -72,6 +72,11 @@ def _columns(
             mine = [rest.pop(0) for _ in range(structure.width(inner))]
             made += _columns(session, grown, inner, outer, mine, context)
         return made
+    if isinstance(item, structure.Known) and isinstance(wider, structure.Number):  # one constant so far
+        if type(item.value).__name__ != wider.kind:
+            raise differ(session)
+        return list(session.emit("array.fill", [grown.variables[0], item.value],
+                                 types=[ArrayType(ScalarType(wider.kind))]))  # fmt: skip
     if not _is_carried_alike(session, item, wider):
         raise differ(session)
     return columns
