@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from dy2static import to_static
+from dy2static.errors import Dy2StaticError
 from tests.oracle import check, check_saved
 
 HELPERS = """
@@ -190,3 +192,36 @@ def test_other_functions_of_that_name(other: str, tmp_path: Path) -> None:
     names: dict[str, Any] = {"torch": torch}
     exec(compile(path.read_text(), str(path), "exec"), names)
     check_saved(names["f"], check(names["f"], *CALLS), tmp_path / "f", *CALLS)
+
+
+STACKED = {
+    "a class": "s.enter_context(Swallows(log))", "a generator": "s.enter_context(catches(log))",
+    "a function": "s.push(lambda kind, value, trace: kind is ValueError)",
+    "suppress": "s.enter_context(suppress(ValueError))",
+}  # fmt: skip
+
+
+def _stacked(tmp_path: Path, enters: str, body: str) -> Any:
+    path = tmp_path / "stacked.py"
+    path.write_text(f"{HELPERS}    with contextlib.ExitStack() as s:\n        {enters}\n        {body}\n"
+                    "    return y, log\n")
+    names: dict[str, Any] = {"torch": torch}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("enters", STACKED)
+def test_a_stack_is_told_of_no_values(enters: str, tmp_path: Path) -> None:
+    """What a stack holds may swallow what is raised on a path: refused, as nobody tells it."""
+    f = _stacked(tmp_path, STACKED[enters], "y = checked(x, 10.0)")
+    for call in CALLS[:2]:
+        with pytest.raises(Dy2StaticError) as caught:
+            to_static(f)(*call)
+        assert caught.value.code == "D2S229" and caught.value.location is not None
+
+
+@pytest.mark.parametrize("enters", [
+    *(one for name, one in STACKED.items() if name != "a generator"), "s.callback(log.append, 'end')", "s.enter_context(torch.no_grad())"])  # fmt: skip
+def test_a_stack_where_nothing_is_raised(enters: str, tmp_path: Path) -> None:
+    f = _stacked(tmp_path, enters, "y = x * 2 if x.sum() > 0 else x")
+    check_saved(f, check(f, *CALLS), tmp_path / "f", *CALLS)

@@ -23,7 +23,8 @@ HOLDERS = {
 }  # fmt: skip
 WAYS = {
     "if": "for i in range(3):\n    if x.sum() > i:\n        log.append({0})\n        t *= 2",
-    "break": "for i in range(4):\n    if x.sum() > i:\n        log.append({0})\n        t *= 2\n    else:\n        break",
+    "break": "for i in range(4):\n    if x.sum() > i:\n        log.append({0})\n        t *= 2\n"
+             "    else:\n        break",
     "both": "for i in range(3):\n    if x.sum() > i:\n        log.append({0})\n    else:\n        t *= 2",
     "while": "i = 0\nwhile x.sum() > i and t < 100:\n    log.append({0})\n    t *= 2\n    i += 1",
     "after": "i = 0\nif x.sum() > 0:\n    log.append({0})\nt = t + int(x.abs().sum())\ni = 1\nlog.append({0})",

@@ -53,11 +53,19 @@ class Halves(contextlib.AbstractContextManager[Any], contextlib.ContextDecorator
     def __init__(self, session: Session, enters: Callable[[], Any], catches: bool) -> None:
         self._session, self._enters, self.catches = session, enters, catches
         self._leave: Callable[[Any], Any] | None = None
+        self._waits: Callable[[], Any] = lambda: BaseException
 
     def _recreate_cm(self) -> Halves:
         return Halves(self._session, self._enters, self.catches)
 
     def __enter__(self) -> Any:
+        """As an ``ExitStack`` does, which tells of no exceptions that are values: none may come."""
+        given = self.enter()
+        self._session.exceptions.catching.append(self._waits)
+        return given
+
+    def enter(self) -> Any:
+        """Run the first half, for a ``with`` statement that tells it of exceptions that are values."""
         halves = self._enters()
         if not isinstance(halves, _Halves):
             raise self._session.error(
@@ -76,6 +84,8 @@ class Halves(contextlib.AbstractContextManager[Any], contextlib.ContextDecorator
         return self._leave(error)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if self._waits in self._session.exceptions.catching:
+            self._session.exceptions.catching.remove(self._waits)
         try:
             self.leave(error)
         except BaseException as raised:

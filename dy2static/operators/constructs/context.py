@@ -50,6 +50,8 @@ def context(manager: Any) -> Any:
             hint="Write the with statement in each branch.", code="D2S212")
     if isinstance(manager, Halves):
         return Entered(session, manager)
+    if isinstance(manager, contextlib.ExitStack):
+        return _Stacked(session, manager)
     for name in ("__enter__", "__exit__"):
         python_method(manager, name)  # a guard also where the class has none
     if not _is_users(manager) and not may_swallow(manager):
@@ -78,7 +80,8 @@ class Entered:
     def __enter__(self) -> Any:
         catching = self.session.exceptions.catching
         before = len(catching)
-        result = _method(self.manager, "__enter__")()
+        halves = isinstance(self.manager, Halves)
+        result = self.manager.enter() if halves else _method(self.manager, "__enter__")()
         self.depth = len(self.session.code.functions)
         for one in catching[before:]:  # of a generator in halves, which has entered them
             one.depth = self.depth  # type: ignore[attr-defined]
@@ -168,6 +171,34 @@ def asks_nothing(manager: Any) -> bool:
     if isinstance(manager, entered):
         return asks_nothing(manager.manager)
     return isinstance(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
+
+
+class _Stacked:
+    """An ``ExitStack``, which is told of no exceptions that are values: none may come that it may swallow."""
+
+    def __init__(self, session: Session, stack: contextlib.ExitStack[Any]) -> None:
+        self._session, self._stack, self._waits = session, stack, self._caught
+
+    def _caught(self) -> Any:
+        callbacks = getattr(self._stack, "_exit_callbacks", ())
+        return BaseException if any(_callback_swallows(one) for _, one in callbacks) else ()
+
+    def __enter__(self) -> Any:
+        self._session.exceptions.catching.append(self._waits)
+        return type(self._stack).__enter__(self._stack)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if self._waits in self._session.exceptions.catching:
+            self._session.exceptions.catching.remove(self._waits)
+        return type(self._stack).__exit__(self._stack, kind, error, trace)
+
+
+def _callback_swallows(callback: Any) -> bool:
+    """Whether what an ``ExitStack`` calls at its exit may answer that an exception is done with."""
+    if isinstance(callback, types.MethodType):
+        manager = callback.__self__
+        return may_swallow(manager) or isinstance(manager, (contextlib.suppress, contextlib.ExitStack))
+    return isinstance(callback, types.FunctionType) and not hasattr(callback, "__wrapped__")
 
 
 class entered:  # reads as an expression in generated code

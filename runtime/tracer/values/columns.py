@@ -75,8 +75,8 @@ def _columns(
     if isinstance(item, structure.Known) and isinstance(wider, structure.Number):  # one constant so far
         if type(item.value).__name__ != wider.kind:
             raise differ(session)
-        return list(session.emit("array.fill", [grown.variables[0], item.value],
-                                 types=[ArrayType(ScalarType(wider.kind))]))  # fmt: skip
+        (type_,) = types_of(session, wider)
+        return list(session.emit("array.fill", [grown.variables[0], item.value], types=[ArrayType(type_)]))
     if not _is_carried_alike(session, item, wider):
         raise differ(session)
     return columns
