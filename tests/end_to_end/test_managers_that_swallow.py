@@ -221,7 +221,8 @@ def test_a_stack_is_told_of_no_values(enters: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("enters", [
-    *(one for name, one in STACKED.items() if name != "a generator"), "s.callback(log.append, 'end')", "s.enter_context(torch.no_grad())"])  # fmt: skip
+    *(one for name, one in STACKED.items() if name != "a generator"), "s.callback(log.append, 'end')",
+    "s.enter_context(torch.no_grad())"])  # fmt: skip
 def test_a_stack_where_nothing_is_raised(enters: str, tmp_path: Path) -> None:
     f = _stacked(tmp_path, enters, "y = x * 2 if x.sum() > 0 else x")
     check_saved(f, check(f, *CALLS), tmp_path / "f", *CALLS)
