@@ -16,7 +16,7 @@ import types
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import gast
 
@@ -30,7 +30,7 @@ from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
 from dy2static.operators.calls import functions
 from dy2static.origin import OriginMap, is_generated_file, root_of
-from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Step, convert_tree
+from dy2static.pipeline import ESCAPING_STEPS, MANAGER_STEPS, ROUTED_STEPS, STEPS, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, file_lines, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
@@ -54,17 +54,22 @@ def _steps(steps: Sequence[Step]) -> Sequence[Step]:
     return steps if sys.version_info >= (3, 11) else [step for step in steps if step.name != "short_blocks"]
 
 
+Form = Literal["plain", "routed", "escaping", "manager"]
+_FORMS: dict[Form, Sequence[Step]] = {
+    "plain": STEPS, "routed": ROUTED_STEPS, "escaping": ESCAPING_STEPS, "manager": MANAGER_STEPS}
+"""What a function may be converted to. Those of a trace, for which operators (``+``, ``<``) are sent to the tracer and
+which are less readable: ``routed``; ``escaping``, where exceptions that leave it on some paths only are values for its
+caller (see ``transforms.escaping``); ``manager``, the generator of a ``@contextmanager`` in halves."""
+
 _lock = threading.RLock()
-_cache: dict[tuple[int, bool, bool], tuple[weakref.ref[types.CodeType], Converted]] = {}
+_cache: dict[tuple[int, Form], tuple[weakref.ref[types.CodeType], Converted]] = {}
 _operators_cell = types.CellType(operators)
 
 
-def convert(function: types.FunctionType, *, routed: bool = False, escaping: bool = False) -> types.FunctionType:
+def convert(function: types.FunctionType, *, form: Form = "plain") -> types.FunctionType:
     """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
     own frame, or is converted already.
 
-    ``routed``: with operators (``+``, ``<``) sent to the tracer, for a trace: less readable. ``escaping``: exceptions
-    that leave it on some paths only are values for its caller (see ``transforms.escaping``), for a trace as well.
     The result shares ``function``'s globals and closure cells: stores are visible both ways.
     Raises SourceUnavailable or ConversionError, with the place in the user's file.
     """
@@ -72,7 +77,7 @@ def convert(function: types.FunctionType, *, routed: bool = False, escaping: boo
         raise TypeError(f"convert takes a Python function, got {type(function).__name__}")
     if is_converted(function):
         return function
-    result = _converted(function, routed, escaping)
+    result = _converted(function, form)
     if result.code is None or result.file is None:
         return function
     return bind(function, result.code, result.file)
@@ -80,7 +85,7 @@ def convert(function: types.FunctionType, *, routed: bool = False, escaping: boo
 
 def reason_left_alone(function: types.FunctionType) -> str:
     """Why `convert` gives ``function`` itself."""
-    return _converted(function, routed=True).reason
+    return _converted(function, "routed").reason
 
 
 def is_converted(function: object) -> bool:
@@ -93,15 +98,15 @@ def is_generated_code(code: types.CodeType) -> bool:
     return is_generated_file(code.co_filename)
 
 
-def _converted(function: types.FunctionType, routed: bool = False, escaping: bool = False) -> Converted:
+def _converted(function: types.FunctionType, form: Form) -> Converted:
     code = function.__code__
     with _lock:
-        key = (id(code), routed, escaping)
+        key = (id(code), form)
         known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
         with recursion_limit.room(recursion_limit.CONVERTING), collector.resting():
-            result = _compile(function, _steps(ESCAPING_STEPS if escaping else ROUTED_STEPS if routed else STEPS))
+            result = _compile(function, _steps(_FORMS[form]))
         logs.converted(function, None if result.file is None else result.file.text, result.reason)
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
@@ -262,6 +267,4 @@ def bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile
     return result
 
 
-functions.register(
-    lambda function, escaping: convert(function, routed=True, escaping=escaping), reason_left_alone
-)
+functions.register(lambda function, form: convert(function, form=form), reason_left_alone)

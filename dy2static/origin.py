@@ -51,6 +51,7 @@ IN_PYTHON = tuple(
         ("builtins", "scalers_in_python.py"), ("builtins", "ragged_in_python.py"),
         ("builtins", "transformer_in_python.py"), ("builtins", "statistics_in_python.py"),
         ("builtins", "json_in_python.py"), ("builtins", "faulty_calls_in_python.py"),
+        ("iteration", "iterators_in_python.py"),
         ("values", "sequences_in_python.py"), ("values", "texts_in_python.py"),
         ("calls", "shown_in_python.py"), ("calls", "tensors_in_python.py"),
         ("calls", "keyed_in_python.py"), ("calls", "named_tuples_in_python.py")))  # fmt: skip

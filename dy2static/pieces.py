@@ -196,7 +196,7 @@ class Part:
             self._frame = self.original
             if isinstance(self.function, FunctionType):
                 try:
-                    converted: FunctionType | None = convert(self.function, routed=True)
+                    converted: FunctionType | None = convert(self.function, form="routed")
                     if converted is self.function:  # it looks at its variables, say
                         converted = calls_rewritten(converted)
                 except ConversionError as error:

@@ -42,6 +42,7 @@ from dy2static.transforms import (
     local_names,
     locals_call,
     loop_else,
+    manager_halves,
     match_stmt,
     nonlocal_stmt,
     private_names,
@@ -52,6 +53,7 @@ from dy2static.transforms import (
     starred,
     subscript,
     super_call,
+    suppress,
     targets,
     unpack,
     walrus,
@@ -99,6 +101,8 @@ STEPS = (
     Step("elif_chain", elif_chain.transform, True, "Before return_stmt: the pieces are ordinary branches.", (gast.If,)),
     Step("declarations", declarations.transform, True, "Before blocks are moved: declarations hold everywhere.",
          (gast.Global, gast.Nonlocal)),  # fmt: skip
+    Step("suppress", suppress.transform, False, "Before escaping and caught_raise, which look at handlers.",
+         (gast.With,)),  # fmt: skip
     Step("finally_stmt", finally_stmt.transform, True, "Before caught_raise: it makes handlers.", (gast.Try,)),
     Step("caught_raise", caught_raise.transform, False, "Before return_stmt: it copies handlers, which may return.",
          (gast.Try,)),  # fmt: skip
@@ -160,7 +164,7 @@ ROUTED_STEPS = (
 told of functions and classes as they are made."""
 
 
-_BEFORE_ESCAPING = "declarations"
+_BEFORE_ESCAPING = "suppress"
 ESCAPING_STEPS = tuple(
     one for step in ROUTED_STEPS for one in (
         (step, Step("escaping", escaping.transform, False, "Before finally_stmt and return_stmt: it makes both."))
@@ -168,6 +172,12 @@ ESCAPING_STEPS = tuple(
     )
 )  # fmt: skip
 """Those for a function that exceptions leave on some paths only."""
+MANAGER_STEPS = tuple(
+    one for step in ESCAPING_STEPS for one in (
+        (Step("manager_halves", manager_halves.transform, False, "Before generator, which makes others of generators."),
+         step) if step.name == "generator" else (step,))
+)  # fmt: skip
+"""Those for the generator of a ``@contextmanager``, whose block exceptions leave on some paths only."""
 
 
 def convert_tree(

@@ -231,15 +231,29 @@ class _Example:
             if tensor.is_floating_point() or tensor.is_complex():
                 tensor.requires_grad_(needs.get(label, False))
         try:
-            return [self._trace(needs)]
+            found = [self._trace(needs)]
         except Undecided as one:
             asked = one.labels
-        found: list[Trace] = []
+        else:
+            given = self._given_gradients(found[0].traced, needs)
+            return self.traces(needs | dict.fromkeys(given, False)) if given else found
+        found = []
         for answers in itertools.product((False, True), repeat=len(asked)):
             answered = needs | dict(zip(asked, answers))
             with contextlib.suppress(*(Exception,) if any(answered.values()) else ()):
-                found += self.traces(answered)
+                made = self.traces(answered)
+                for trace in made if any(answered.values()) else ():
+                    require_no_training(trace.traced)
+                found += made
         return found
+
+    def _given_gradients(self, traced: Traced, needs: dict[str, bool]) -> tuple[str, ...]:
+        """The inputs that a backward pass inside the function leaves a ``.grad`` if they need one: a file is for calls
+        where they do not, as of a function that makes a module and trains it."""
+        given = {effect.target for effect in traced.effects if effect.place.name == "grad"}
+        labels = zip((one.var for one in traced.program.inputs), self._arguments.labels)
+        known = self._stopped | needs.keys()
+        return tuple(label for var, label in labels if var in given and label not in known)
 
     def _trace(self, needs: dict[str, bool]) -> Trace:
         arguments = self._arguments

@@ -9,13 +9,15 @@ from builtins import AssertionError, slice
 
 from dy2static.operators.builtins.faulty_calls import number_for
 from dy2static.operators.builtins.lookup import holds, lacks, lookup_error, position
+from dy2static.operators.builtins.suppress import suppressed, unsuppressed
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.manager_halves import manager_halves, not_yielded
 from dy2static.operators.constructs.assert_stmt import assert_stmt
 from dy2static.operators.constructs.attempt import attempt, handling, outside
 from dy2static.operators.constructs.bool_ops import and_, not_, or_
 from dy2static.operators.constructs.catching import catching, finishing, passed
 from dy2static.operators.constructs.class_body import pythons
-from dy2static.operators.constructs.context import context
+from dy2static.operators.constructs.context import context, entered, entering
 from dy2static.operators.constructs.display import dict_of, set_of
 from dy2static.operators.constructs.escape import (
     also,
@@ -23,7 +25,7 @@ from dy2static.operators.constructs.escape import (
     errors,
     escapes,
     escaping,
-    leaving,
+    not_swallowed,
     taken,
     value_of,
 )
@@ -78,11 +80,12 @@ install()
 __all__ = [
     "AssertionError", "Held", "Items", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
     "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_global", "del_item",
-    "dict_of", "each", "error_of", "errors", "escapes", "escaping", "finishing", "fits", "for_stmt", "format_value",
-    "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
-    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "left", "load", "load_free", "lookup_error",
-    "not_", "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position",
-    "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice",
-    "star", "star_of_list", "star_of_set", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of",
-    "variables", "waiting", "while_stmt", "within", "without_keys",
+    "dict_of", "each", "entered", "entering", "error_of", "errors", "escapes", "escaping", "finishing", "fits",
+    "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds",
+    "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "left", "load",
+    "load_free", "lookup_error", "manager_halves", "not_", "not_swallowed", "not_yielded", "note_nonlocal",
+    "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position", "positional", "pythons",
+    "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list",
+    "star_of_set", "star_of_tuple", "suppressed", "take", "taken", "tested", "unary", "unpack", "unsuppressed",
+    "value_of", "variables", "waiting", "while_stmt", "within", "without_keys",
 ]  # fmt: skip

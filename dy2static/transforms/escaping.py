@@ -150,8 +150,6 @@ class _Escaping:
         """How many conditions there are around; what follows a ``return`` under one is under one as well."""
         self.left = False
         """Whether an exception may have left the function before: all that follows is on a path then."""
-        self.managers: list[str] = []
-        """What the ``with`` statements around have entered, as far as a ``return`` would leave them."""
         self.shared = {
             name for node in own_nodes(function.body) if isinstance(node, (gast.Nonlocal, gast.Global))
             for name in node.names
@@ -217,9 +215,7 @@ class _Escaping:
 
     def _leave(self, origin: gast.AST) -> list[gast.AST]:
         """Hand the exception to the caller."""
-        told = [part for manager in reversed(self.managers) for part in replace(
-            "_d2s.leaving(manager, error)", manager=manager, error=self.error, origin=origin)]
-        return [*told, *replace("return _d2s.escaping(error)", error=self.error, origin=origin)]
+        return replace("return _d2s.escaping(error)", error=self.error, origin=origin)
 
     # -- statements
 
@@ -309,18 +305,19 @@ class _Escaping:
             inner = gast.copy_location(gast.With(node.items[1:], node.body, None), node)
             node.items, node.body = node.items[:1], [inner]
         (item,) = node.items
+        item.context_expr = self._split(item.context_expr, into)
+        error, node.body, checked = self._tried(node)
+        if not checked:
+            into.add(node)
+            return
+        self.left = True
         manager = self.namer.fresh("manager")
-        self.managers.append(manager)
-        node.body, checked = self._block(node.body)
-        self.managers.pop()
-        if any(isinstance(one, gast.Name) and one.id == manager for part in node.body for one in walk(part)) or checked:
-            into.add(*replace("manager = value", manager=manager, value=item.context_expr, origin=node))
-            item.context_expr = gast.copy_location(gast.Name(manager, gast.Load(), None, None), item.context_expr)
-        if checked:
-            node.body += replace("_d2s.leaving(manager, error, True)", manager=manager, error=self.error, origin=node)
-        into.add(node)
-        if checked:
-            into.check()
+        into.add(*replace("manager = _d2s.entering(value, lambda: error)\nerror = None", manager=manager,
+                          value=item.context_expr, error=error, origin=node))  # fmt: skip
+        item.context_expr = gast.copy_location(gast.Name(manager, gast.Load(), None, None), item.context_expr)
+        into.add(node, *replace("left = _d2s.not_swallowed(manager, error)", left=self.error, manager=manager,
+                                error=error, origin=node))  # fmt: skip
+        self._check(into, node)
 
     def _try(self, node: gast.AST, into: _Groups) -> None:
         final = self._finally(node)
@@ -371,12 +368,12 @@ class _Escaping:
         ]  # fmt: skip
 
     def _tried(self, node: gast.AST) -> tuple[str, list[gast.AST], bool]:
-        """The name of the exception, and the body of a ``try`` that has handlers."""
-        before = self.error, self.trying, self.managers
-        self.error, self.trying, self.managers = self.namer.fresh("error"), True, []
+        """The name of the exception, and the body of a ``with``, or of a ``try`` that has handlers."""
+        before = self.error, self.trying
+        self.error, self.trying = self.namer.fresh("error"), True
         body, checked = self._block(node.body)
         error = self.error
-        self.error, self.trying, self.managers = before
+        self.error, self.trying = before
         return error, body, checked
 
     def _handler(self, handler: gast.AST) -> bool:
@@ -395,10 +392,7 @@ class _Escaping:
         inner = body[-1]
         if not self.trying:
             name = inner.handlers[0].name.id
-            inner.handlers[0].body = [*replace(
-                "error = _d2s.escapes(raised)", error=self.error, raised=name, origin=node), *self._leave(node)]
-            if not self.managers:
-                inner.handlers[0].body = replace("return _d2s.escaping(_d2s.escapes(raised))", raised=name, origin=node)
+            inner.handlers[0].body = replace("return _d2s.escaping(_d2s.escapes(raised))", raised=name, origin=node)
         inner.handlers = [*handlers, *inner.handlers]
         facts.drop(inner, Fact.ESCAPES)
         facts.put(inner, Fact.HANDS_ON)

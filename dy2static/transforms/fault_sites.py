@@ -88,9 +88,16 @@ def named(handlers: Sequence[gast.AST]) -> frozenset[str]:
     return frozenset(
         _NAMED[one.id]
         for handler in handlers
-        for one in (handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type])
+        for one in _types(handler.type)
         if isinstance(one, gast.Name) and one.id in _NAMED
     )
+
+
+def _types(caught: gast.AST | None) -> Sequence[gast.AST | None]:
+    """The expressions for what a clause catches: one, those of a tuple, or the arguments of ``_d2s.suppressed``."""
+    if isinstance(caught, gast.Call):
+        return caught.args[1:]
+    return caught.elts if isinstance(caught, gast.Tuple) else [caught]
 
 
 def is_fixed(node: gast.AST) -> bool:

@@ -25,6 +25,7 @@ from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorTy
 from runtime.ir.definition import definition_of
 from runtime.ir.walk import copy_block
 from runtime.ops.checkpoint import GENERATORS, STEPS
+from runtime.ops.host import MadeTorch
 from runtime.tracer.recording.session import Scope, Session
 
 Passed = tuple[list[Variable], list[Operand], list[Operand]]
@@ -214,13 +215,13 @@ class _Repeated:
 
 
 def _generators(ops: Iterable[Operator]) -> list[Operand]:
-    """The generators of the user's that some Operators, or those in their Blocks, draw from."""
+    """The generators that some Operators, or those in their Blocks, draw from: the user's or the function's own."""
     found: list[Operand] = []
     todo: list[Operand] = [value for op in _within(ops) for value in (*op.args, *op.kwargs.values())]
     for value in todo:
         if isinstance(value, (list, tuple)):
             todo.extend(value)
-        elif isinstance(value, torch.Generator) and not any(value is one for one in found):
+        elif isinstance(value, (torch.Generator, MadeTorch)) and not any(value is one for one in found):
             found.append(value)
     return found
 

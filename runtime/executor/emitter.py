@@ -18,6 +18,7 @@ from runtime.executor.liveness import Liveness
 from runtime.executor.modes import ModeMap, Modes
 from runtime.executor.ownership import Owner, Ownership
 from runtime.ir import UNDEF, Block, Operand, Operator, Program, Variable
+from runtime.ops.host import MadeTorch
 
 Rule = Callable[["Emitter", Operator], None]
 
@@ -125,6 +126,8 @@ class Emitter:
         if isinstance(value, slice):
             parts = (value.start, value.stop, value.step)
             return f"{self.bind(slice)}({', '.join(map(self.operand, parts))})"
+        if isinstance(value, MadeTorch):
+            return f"{self.bind(value)}.here()"
         return self.bind(value)
 
     # -- lines ---------------------------------------------------------------------------------------------------

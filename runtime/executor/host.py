@@ -16,7 +16,7 @@ from runtime.executor.emitter import Emitter
 from runtime.ir import Operator, ScalarType, TensorType
 from runtime.ops import host_numpy
 from runtime.ops.drawn import here
-from runtime.ops.host import FUNCTIONS, is_listed, sets_torch
+from runtime.ops.host import FUNCTIONS, is_listed, seeds_own, sets_torch
 
 _TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
 
@@ -37,12 +37,15 @@ def emit(emitter: Emitter, op: Operator) -> None:
 
 def _call(op: Operator) -> Callable[..., Any]:
     function, listed, again = FUNCTIONS[op.name], is_listed(op), sets_torch(op)
+    own = seeds_own(op)
     types = [_TYPES[one.type.kind] for one in op.outputs if isinstance(one.type, ScalarType)]
     gives, shapes = op.attrs.get("gives"), _shapes(op)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if here.given is not None:
             value = next(here.given)
+            if own:
+                function(*args, **kwargs)
             if again:  # PyTorch's own generators are put back to where they were, so they draw again
                 FUNCTIONS["host.torch.manual_seed"](args[0] if value is None else value)
             return host_numpy.to_tensor(value.copy()) if gives else value

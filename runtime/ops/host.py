@@ -6,7 +6,8 @@
 
 The table is closed: a Program can name no function that is not in it. ``generator`` as a keyword is an object of the
 caller's (``random.Random``, ``numpy.random.Generator``) that is drawn from in place of the one that all share, or a
-``Made``, which ``host.random.new``, ``host.numpy.new`` and ``host.generator.new`` make anew.
+``Made``, which ``host.random.new``, ``host.numpy.new`` and ``host.generator.new`` make anew. A ``MadeTorch`` is a
+``torch.Generator`` that the function makes: ATen operators draw from it, after ``host.torch_generator.manual_seed``.
 ``choice``, ``choices``, ``sample`` and ``shuffle`` take a list of items, or a number, which means ``range`` of it.
 """
 
@@ -99,6 +100,29 @@ class Made:
         return getattr(self._here.made, name)
 
 
+class MadeTorch:
+    """The same for a ``torch.Generator``, which kernels are given themselves.
+
+    >>> MadeTorch(torch.device("cpu")).here().initial_seed() == torch.Generator().initial_seed()
+    True
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._here = threading.local()
+
+    def here(self) -> torch.Generator:
+        """The one of this thread; the Program seeds it where the function makes one."""
+        made: torch.Generator | None = getattr(self._here, "made", None)
+        if made is None:
+            made = self._here.made = torch.Generator(self._device)
+        return made
+
+
+UNSEEDED = torch.Generator().initial_seed()
+"""The seed of a ``torch.Generator`` that is given none: always the same."""
+
+
 def new_generator(family: str) -> Function:
     """What makes a generator of a family."""
     if family == "random":
@@ -178,6 +202,14 @@ def _manual_seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def _seed(seed: int, generator: torch.Generator) -> None:
+    generator.manual_seed(seed)
+
+
+def _initial_seed(generator: torch.Generator) -> int:
+    return generator.initial_seed()
+
+
 def _start(*args: Any, generator: Made, **kwargs: Any) -> None:
     generator.start(*args, **kwargs)
 
@@ -209,6 +241,8 @@ _TABLE: dict[str, tuple[Function, ScalarKind | None]] = {
     "secrets.token_urlsafe": (_secret("token_urlsafe"), "str"),
     **{f"{family}.new": (_start, None) for family in ("random", "numpy", "generator")},
     "torch.manual_seed": (_manual_seed, None),
+    "torch_generator.manual_seed": (_seed, None),
+    "torch_generator.initial_seed": (_initial_seed, "int"),
     "torch.seed": (torch.seed, "int"),
     "torch.initial_seed": (torch.initial_seed, "int"),
 }
@@ -230,6 +264,11 @@ def sets_torch(op: Operator) -> bool:
     return op.name in ("host.torch.manual_seed", "host.torch.seed")
 
 
+def seeds_own(op: Operator) -> bool:
+    """Whether an Operator seeds a ``torch.Generator`` that the function makes."""
+    return op.name == "host.torch_generator.manual_seed"
+
+
 def stream(op: Operator) -> str:
     """The random stream, of those that all share, that an Operator draws from or sets: torch, random, numpy; or none.
 
@@ -242,8 +281,8 @@ def stream(op: Operator) -> str:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is an object of Python's or NumPy's that random numbers are drawn from."""
-    return isinstance(value, (random.Random, Made)) or type(value).__module__.startswith("numpy.random")
+    """Whether it is an object that random numbers are drawn from by host operators."""
+    return isinstance(value, (random.Random, Made, MadeTorch)) or type(value).__module__.startswith("numpy.random")
 
 
 def _verify(op: Operator, fail: Fail) -> None:

@@ -28,6 +28,8 @@ MATH = (
     "perm", "pow", "radians", "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "ulp",
 )  # fmt: skip
 """The functions of ``math`` over numbers that give one number; each is ``scalar.math.<name>``."""
+MATH_PAIRS = ("frexp", "modf")
+"""Those that give two; each of these is a scalar operator of its own, ``scalar.math.<name>.0`` and ``.1``."""
 
 TEXT_METHODS = (
     "capitalize", "casefold", "center", "count", "endswith", "expandtabs", "find", "index", "isalnum", "isalpha",
@@ -38,6 +40,11 @@ TEXT_METHODS = (
 """The methods of ``str`` that give one text, number or bool; each is ``scalar.str.<name>``."""
 
 _PYTHON_TYPES: dict[ScalarKind, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
+
+
+def _part_of(function: Callable[[Any], Any], at: int) -> Callable[[Any], Any]:
+    """One of the numbers that a function gives."""
+    return lambda value: function(value)[at]
 
 
 def select(flag: Any, a: Any, b: Any) -> Any:
@@ -138,6 +145,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
     **{f"str.{name}": (getattr(str, name), 1, 4) for name in TEXT_METHODS},
     **{f"exact.{name}": (function, 0, None) for name, function in exact.FUNCTIONS.items()},
     **{f"math.{name}": (getattr(math, name), 1, None) for name in MATH},
+    **{f"math.{name}.{at}": (_part_of(getattr(math, name), at), 1, None) for name in MATH_PAIRS for at in (0, 1)},
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {f"scalar.{name}": row[0] for name, row in _TABLE.items()}

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from runtime.errors import StorageError
 from runtime.ir import Operator, Program, Variable
 from runtime.ops.assertion import CAUSE, exception_class
-from runtime.ops.host import Made
+from runtime.ops.host import Made, MadeTorch
 from runtime.ops.registry import STRUCTURAL
 
 UNSAVED = {
@@ -52,9 +52,10 @@ def require_no_code(program: Program) -> None:
         generator = op.kwargs.get("generator")
         if generator is not None and not isinstance(generator, Variable):
             kind = type(generator)
+            inside = kind in (Made, MadeTorch)
             raise StorageError(
                 "random numbers come from a generator that the function makes, which an artefact cannot hold"
-                if kind is Made else f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the "
+                if inside else f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the "
                 "caller's, which an artefact cannot hold",
                 hint="Draw from the generator that all share (torch.rand, random.random, np.random.rand), or pass the "
                 "numbers in.",

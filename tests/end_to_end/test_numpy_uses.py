@@ -136,12 +136,6 @@ def written_outside(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def several_times_at_one_place(x: torch.Tensor) -> Any:
-    a = x.numpy() * 1
-    a[[0, 0]] = a[1:]
-    return a
-
-
 def text_of_a_float32(x: torch.Tensor) -> str:
     return str(x.numpy()[0])
 
@@ -151,7 +145,7 @@ def written_where_it_does_not_fit(x: torch.Tensor) -> Any:
 
 
 @pytest.mark.parametrize("function", [
-    written_outside, several_times_at_one_place, text_of_a_float32, written_where_it_does_not_fit])  # fmt: skip
+    written_outside, text_of_a_float32, written_where_it_does_not_fit])  # fmt: skip
 def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(TraceError) as caught:
         to_static(function)(torch.ones(3))

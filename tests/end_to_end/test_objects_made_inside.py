@@ -372,7 +372,7 @@ def test_closures_keep_their_own_state():
 
 def test_a_closure_is_new_whoever_keeps_others():
     """What converted code shares is no sign that a function was there before."""
-    kept.append(convert(counting, routed=True)(X))
+    kept.append(convert(counting, form="routed")(X))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         test_closures_keep_their_own_state()

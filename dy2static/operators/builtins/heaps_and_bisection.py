@@ -20,8 +20,8 @@ from collections import deque
 from typing import Any
 
 from dy2static.operators.calls import boundary, functions, growing
-from dy2static.operators.calls.call import traced
-from dy2static.operators.shared.staging import Session, Staged
+from dy2static.operators.calls.call import call, traced
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values.sequence_operators import decides
 from runtime.kinds import is_a
 
@@ -50,6 +50,8 @@ def _in_python(name: str) -> types.ModuleType:
 
 def _handler(original: types.BuiltinFunctionType) -> tuple[Any, Any]:
     def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args and is_a(args[0], Choice):
+            return distribute(session, args[0], lambda option: call(original, option, *args[1:], **kwargs))
         if not args or not _compares(*args, *kwargs.values()):
             return NotImplemented
         if original.__module__ == "_heapq" and not is_a(args[0], list):

@@ -4,6 +4,7 @@
     random.choice([a, b])        ->   %i : int = host.random.choice(2), and the item at %i
     random.shuffle(items)        ->   %i : int, %j : int = host.random.shuffle(2), and the items in that order
     torch.manual_seed(3)         ->   host.torch.manual_seed(3)
+    g = torch.Generator()        ->   host.torch_generator.manual_seed(..., generator=made), drawn from by ATen's
     rng = random.Random(3)       ->   host.random.new(3, generator=made), and made is drawn from
 """
 
@@ -26,7 +27,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSize
 from dy2static.operators.provenance.observed import done
 from dy2static.operators.provenance.provenance import adopt, memo
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, held_choice
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute, held_choice
 from runtime.ir import ScalarType, Variable
 from runtime.kinds import is_a
 from runtime.ops import host, host_numpy
@@ -60,6 +61,9 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return _new(session, family, tuple(map(_entropy, args)), kwargs)
     if f is numpy.random.SeedSequence and len(args) == 1 and not kwargs and _is_seed(args[0]):
         return theirs(f, *args)
+    if f is torch.Generator or id(unasked(f, "__self__")) in session.objects.generators and is_a(
+            unasked(f, "__self__"), torch.Generator):
+        return _of_torch(session, f, args, kwargs)
     found = _found(f)
     if found is None or f"host.{found[0]}" not in host.FUNCTIONS:
         return NotImplemented
@@ -126,6 +130,35 @@ def _new(session: Session, family: str, args: tuple[Any, ...], kwargs: dict[str,
     made_generators.note(session, family, made)
     _emit(session, f"{family}.new", made, args, kwargs, kinds=[])
     return made
+
+
+def _of_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ``torch.Generator`` that the function makes, or one of its methods.
+
+    Raises:
+        TraceError: D2S214.
+    """
+    if f is torch.Generator:
+        if any_staged([args, kwargs]):
+            return NotImplemented
+        made = theirs(f, *args, **kwargs)
+        made_generators.note(session, "", made)
+        _emit(session, "torch_generator.manual_seed", made, (host.UNSEEDED,), {}, kinds=[])
+        return made
+    owner, name = f.__self__, f.__name__
+    if name == "initial_seed" and not args and not kwargs:
+        (var,) = _emit(session, f"torch_generator.{name}", owner, (), {}, kinds=["int"])
+        return scalars.wrap(var)
+    args, kwargs = _positional(args, kwargs, "seed")
+    if name != "manual_seed" or len(args) != 1 or kwargs:
+        return NotImplemented
+    (seed,) = args
+    if type(seed) is int:
+        theirs(f.__self__.clone_state().manual_seed, seed)  # raises what torch raises of such a seed
+    elif not (is_a(seed, Staged) and seed.kind == "int"):
+        return NotImplemented
+    _emit(session, f"torch_generator.{name}", owner, (seed,), {}, kinds=[])
+    return owner
 
 
 def _found(f: Any) -> tuple[str, Any] | None:

@@ -31,6 +31,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses, iterators, length_hint
 from dy2static.operators.iteration.generator_uses import Asks
+from dy2static.operators.iteration.iterators_in_python import Count, Items
 from dy2static.operators.iteration.one_of_several import items_chosen, settled
 from dy2static.operators.iteration.staged_sort import in_order, in_users_order
 from dy2static.operators.iteration.traced_for import ByPlace, Counting, as_list, by_place, fold, iterate, next_item
@@ -229,6 +230,10 @@ def _reduced(session: Session, function: Any, sequence: StagedSequence, initial:
 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and growing.is_growing(args[0]) and type(args[0]) in (list, tuple):
+        return call(Items, *args)
+    if len(args) == 1 and type(args[0]) in (Items, Count):
+        return args[0]
     return iterate(session, args[0]) if len(args) == 1 else iter(_callback(args[0]), *args[1:])
 
 
@@ -239,6 +244,8 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         raise session.error(
             f"next() of a {args[0].python_name} whose length is only known while the Program runs", code="D2S261",
             hint="Take the items by index, or in a for loop.")
+    if len(args) == 2 and not kwargs and type(args[0]) is Items:
+        return call(args[0].otherwise, args[1])
     method = python_method(args[0], "__next__") if args else None
     if method is None:
         if args:

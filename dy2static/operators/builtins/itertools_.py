@@ -23,6 +23,7 @@ from dy2static.operators.calls.sequences import staged_sequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.generator import Held, generator_of
+from dy2static.operators.iteration.iterators_in_python import Count
 from dy2static.operators.iteration.traced_for import by_place, iterate
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.names_read import note_answers
@@ -268,13 +269,22 @@ def _count(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     given = dict(zip(("start", "step"), args)) | kwargs
     start, step = given.get("start"), given.get("step", 1)
     if type(step) in (int, bool) and step == 1:
-        if is_a(start, StagedBool):
+        if type(start) is bool:
+            given["start"] = int(start)
+        elif is_a(start, StagedBool):
             given["start"] = session.scalar("int", start)
         elif is_a(start, Choice):
             given["start"] = distribute(session, start, lambda one: int(one) if is_a(one, bool) else (
                 session.scalar("int", one) if is_a(one, StagedBool) else one))
-    return chosen.per_option(session, itertools.count, (), given, lambda args, named: chosen.foreign(
+    place = session.location()
+    if place in session.call.known.counting:
+        itertools.count(*(0 if is_a(one, (Staged, Choice)) else one for one in given.values()))
+        return traced(session, Count, (given.get("start", 0), step), {})
+    made = chosen.per_option(session, itertools.count, (), given, lambda args, named: chosen.foreign(
         session, itertools.count, args, named))
+    if set(given) <= {"start", "step"}:
+        memo(session).counters[id(made)] = made, place
+    return made
 
 
 def _chained(session: Session, iterables: Any, /) -> Any:

@@ -167,6 +167,8 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if not any_staged([values, kwargs]):
             return function(*values, **kwargs)
         short = name.removeprefix("scalar.math.")
+        if short in scalar_ops.MATH_PAIRS and len(values) == 1 and not kwargs:
+            return tuple(session.scalar(f"math.{short}.{at}", *values) for at in (0, 1))
         if name not in scalar_ops.FUNCTIONS or kwargs:
             raise session.error(f"math.{short} of a number that is only known while the Program runs", code="D2S267",
                                 hint="Use torch's function on a tensor, or simpler functions of math.")

@@ -1,10 +1,12 @@
-"""``contextlib.suppress``: what it swallows is known while its body is traced, as for ``try`` (see ``catching``)."""
+"""``contextlib.suppress``: a ``with`` of it is a ``try`` (``transforms.suppress``). Entered otherwise, it says what it
+swallows while its body is traced (see ``catching``)."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import Any
 
+from dy2static.operators.calls.call import call
 from dy2static.operators.shared.staging import Session
 
 
@@ -27,3 +29,13 @@ class Suppress(contextlib.suppress):
 HANDLERS: list[tuple[Any, Any]] = [
     (contextlib.suppress, lambda session, args, kwargs: Suppress(session, *args, **kwargs)),
 ]
+
+
+def unsuppressed(function: Any, *exceptions: Any) -> Any:
+    """What ``with function(...)`` enters around the ``try`` that ``transforms.suppress`` made of it."""
+    return contextlib.nullcontext() if function is contextlib.suppress else call(function, *exceptions)
+
+
+def suppressed(function: Any, *exceptions: Any) -> tuple[Any, ...]:
+    """What the handler of that ``try`` catches."""
+    return exceptions if function is contextlib.suppress else ()

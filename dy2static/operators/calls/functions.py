@@ -24,6 +24,7 @@ from dy2static.operators.calls import (
     growing,
     indices,
     keyed,
+    manager_halves,
     module_calls,
     named_tuples_in_python,
     numpy_arrays,
@@ -32,6 +33,7 @@ from dy2static.operators.calls import (
     torch_in_python,
 )
 from dy2static.operators.calls.call import call, traced
+from dy2static.operators.calls.manager_halves import Halves
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, keyed_keys, observed, tensor_keys
@@ -101,6 +103,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return _call_transform(session, f, args, kwargs)
     if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
         made: Any = f.__wrapped__  # type: ignore[attr-defined]
+        if session.call.known.escaping and (enters := _first_half(session, made, args, kwargs)):
+            return Halves(session, enters, manager_halves.may_swallow(made))
         manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
         memo(session).created[id(manager)] = manager
         return manager
@@ -288,15 +292,14 @@ def note_made_class(session: Session, made: Any) -> None:
             made.__module__ = session.code.module_name
 
 
-_convert: list[Callable[[types.FunctionType, bool], types.FunctionType]] = []
+_convert: list[Callable[[types.FunctionType, Any], types.FunctionType]] = []
 _reason: list[Callable[[types.FunctionType], str]] = []
 
 
 def register(
-    convert: Callable[[types.FunctionType, bool], types.FunctionType], reason: Callable[[types.FunctionType], str]
+    convert: Callable[[types.FunctionType, Any], types.FunctionType], reason: Callable[[types.FunctionType], str]
 ) -> None:
-    """What converts the functions that are called (the second argument: for exceptions that leave them on some paths
-    only), and says why it left one alone.
+    """What converts the functions that are called (the second argument: to which form), and says why it left one alone.
 
     ``dy2static.conversion`` says so itself: the code that it makes calls the operators, which know nothing of it.
     """
@@ -305,7 +308,22 @@ def register(
 
 def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
-    return _convert[0](f, root_of(f.__code__) in session.call.known.escaping)
+    return _convert[0](f, "escaping" if root_of(f.__code__) in session.call.known.escaping else "routed")
+
+
+def _first_half(
+    session: Session, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[[], Any] | None:
+    """What enters the manager that a generator function of the user's makes; None where it cannot be split."""
+    if not is_a(made, types.FunctionType) or is_generated_file(made.__code__.co_filename):
+        return None
+    if reason_not_converted(made):
+        return None
+    with contextlib.suppress(SourceUnavailable):
+        converted = _convert[0](made, "manager")
+        if manager_halves.is_half(converted.__code__):
+            return functools.partial(_enter, session, made, converted, args, kwargs)
+    return None
 
 
 def _enter(

@@ -9,9 +9,11 @@ from typing import Any
 import numpy
 import torch
 
+from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Session, Staged, any_staged
 from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.recording import numpy_calls
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar, dtype_of
 
 
@@ -27,6 +29,50 @@ def is_view(session: Session, array: NumpyArray, key: Any) -> bool:
     numbers = sum(type(one) is int for one in parts)
     places = sum(not (one is None or one is ...) for one in parts)
     return (numbers < session.fake(array.tensor).dim() or ... in parts) and places <= session.fake(array.tensor).dim()
+
+
+def one_by_one(session: Session, array: NumpyArray, key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """The writes that ``array[key] = value`` is where the key has lists of places, in NumPy's order: of two writes to
+    one place the last stays. Any other write is one.
+
+    Raises:
+        Exception: What NumPy raises for a value of these sizes.
+    """
+    parts = key if type(key) is tuple else (key,)
+    lists = [one for one in parts if type(one) is list]
+    chosen = [at for at, one in enumerate(parts) if type(one) is list or _is_int(one)]
+    plain = not lists or is_a(array, (NumpyScalar, NumpyCopy)) or type(key) is list and _are_places(
+        session, array, key)  # fmt: skip
+    if plain or not all(all(map(_is_int, one)) for one in lists) or len({len(one) for one in lists}) != 1:
+        return [(key, value)]
+    rest = (one for at, one in enumerate(parts) if at not in chosen)
+    if chosen != list(range(chosen[0], chosen[-1] + 1)) or not all(type(one) is slice for one in rest):
+        return [(key, value)]
+    behind = session.fake(array.tensor).dim() - chosen[-1] - 1
+    if type(value) is list and all(is_a(one, (int, float, Staged)) for one in value) and not behind:
+        values: list[Any] = value if len(value) == len(lists[0]) else value * len(lists[0]) if len(value) == 1 else []
+        if not values:
+            return [(key, value)]
+    else:
+        places = tuple([0] * len(one) if type(one) is list else one for one in parts)
+        _try_write(session, array, places, value)
+        if is_a(value, NumpyArray) and not is_a(value, NumpyScalar):
+            value = numpy_calls.of_tensor(session, value.tensor.clone())
+        values = [_part(session, value, at, behind) for at in range(len(lists[0]))]
+    return [(tuple(one[at] if type(one) is list else one for one in parts), values[at])
+            for at in range(len(lists[0]))]  # fmt: skip
+
+
+def _part(session: Session, value: Any, at: int, behind: int) -> Any:
+    """What of a value is written to one of several places; ``behind``: how many dimensions follow theirs."""
+    if is_a(value, NumpyScalar) or not is_a(value, (NumpyArray, numpy.ndarray)):
+        return value
+    shape = session.fake(value.tensor).shape if is_a(value, NumpyArray) else value.shape
+    before = len(shape) - 1 - behind
+    if before < 0:
+        return value
+    key = (*[slice(None)] * before, 0 if shape[before] == 1 else at)
+    return traced(session, operator.getitem, (value, key), {})
 
 
 def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tuple[torch.Tensor, Any, Any]:
@@ -83,7 +129,8 @@ def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> Non
         raise _no_write(session)
     sample = _sample(session, array)
     given = _sample(session, value) if is_a(value, NumpyArray) else 0 if is_a(value, Staged) else value
-    places = tuple(_sample(session, one) == 0 if is_a(one, NumpyArray) else 0 if is_a(one, Staged)
+    places = tuple(one if type(one) is list else _sample(session, one) == 0 if is_a(one, NumpyArray)
+                   else 0 if is_a(one, Staged)
                    else slice(None) if type(one) is slice and any_staged([one.start, one.stop]) else one
                    for one in parts)  # fmt: skip
     with warnings.catch_warnings():
@@ -195,4 +242,4 @@ def _theirs(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
-__all__ = ["augmented", "is_view", "of_tensors"]
+__all__ = ["augmented", "is_view", "of_tensors", "one_by_one"]

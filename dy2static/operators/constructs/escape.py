@@ -18,15 +18,17 @@ Outside a trace nothing is handed on so: an exception is raised, and every resul
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-from dy2static.operators.shared.escaped import Escaping, holds, without
+from dy2static.operators.constructs.context import Entered, asks_nothing, entered
+from dy2static.operators.shared.escaped import Escaping, error_of, holds, without
 from dy2static.operators.shared.handler import OURS
-from dy2static.operators.shared.staging import Choice, active, distribute
+from dy2static.operators.shared.staging import Choice, active
 from runtime.kinds import is_a
 from runtime.tracer.ambient import catching
 from runtime.tracer.recording import faults
+
+__all__ = ["also", "error_of", "errors", "escapes", "escaping", "not_swallowed", "taken", "value_of"]
 
 
 def escapes(error: BaseException) -> Any:
@@ -48,29 +50,6 @@ def escapes(error: BaseException) -> Any:
 def escaping(error: Any) -> Any:
     """What a function returns where ``error`` leaves it: the exception, for its caller. None where no run comes."""
     return Escaping(taken(error))
-
-
-def error_of(result: Any) -> Any:
-    """The exception that a call's result stands for; None where it is a result, on some paths or on all."""
-    session = active()
-    if session is None:
-        return None
-    if session.exceptions.escape is not None:
-        if session.exceptions.escape is not result:
-            raise catching.unsupported(session)
-        session.exceptions.escape = None
-    if is_a(result, Escaping):
-        return result.error
-    if not is_a(result, Choice) or not holds(result):
-        return None
-    if any(is_a(option, Choice) or is_a(_own_error(option), Choice) for option in result.options):
-        return distribute(session, result, lambda option: error_of(option) if is_a(option, Choice) else
-                          _own_error(option))  # fmt: skip
-    return Choice(result.selector, tuple(map(_own_error, result.options)))
-
-
-def _own_error(option: Any) -> Any:
-    return option.error if is_a(option, Escaping) else None
 
 
 def value_of(result: Any) -> Any:
@@ -104,24 +83,22 @@ def errors(error: Any) -> list[tuple[Any, Any]]:
     return [(error.selector == at, option) for at, option in enumerate(error.options) if option is not None]
 
 
-def leaving(manager: Any, error: Any, at_end: bool = False) -> None:
-    """At the end of a ``with`` block, or on a path that leaves it, which an exception may have left as a value: its
-    manager is told. ``at_end``: all paths come here.
+def not_swallowed(manager: Any, error: Any) -> Any:
+    """After a ``with`` block: the exception that goes on, ``error`` or one that its manager has raised, or None.
 
     Raises:
-        TraceError: D2S229, for a manager that cannot be told: one that a generator makes, or on a path only.
+        TraceError: D2S229, for a manager of the standard library's, which is told of real exceptions only.
     """
+    if is_a(manager, entered):
+        manager = manager.manager
+    if is_a(manager, Entered):
+        return manager.going_on
     session = active()
-    if session is None or error is None:
-        return
-    plain = is_a(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
-    told = next((one for one in reversed(session.exceptions.entered) if one.manager is manager), None)
-    if at_end and told is not None and not told.catches:
-        told.escaping = error
-    elif not plain:
+    if session is not None and error is not None and not asks_nothing(manager):
         raise session.error(
             "an exception that is only known while the Program runs leaves a with statement, whose manager would be "
             "told of it", code="D2S229", hint="Put the with statement around the try statement.")
+    return error
 
 
 def also(before: Any, after: Any) -> Any:

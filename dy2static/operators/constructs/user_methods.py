@@ -19,7 +19,7 @@ from dy2static.operators.calls import boundary, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared import namespaces
-from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.policy import ORDERINGS, home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import theirs
@@ -149,7 +149,7 @@ def _may_have(value: Choice, name: str) -> bool:
 
 def is_users(method: types.FunctionType | None) -> bool:
     """Whether a method is a user's, whose code is converted."""
-    return method is not None and not home_of(method.__code__.co_filename)
+    return method is not None and (method.__code__ in ORDERINGS or not home_of(method.__code__.co_filename))
 
 
 def unary(session: Session, op: str, value: Any) -> Any:

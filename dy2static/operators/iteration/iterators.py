@@ -24,6 +24,7 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, python_method
 from runtime.kinds import is_a
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.python_state.notes import others
@@ -63,12 +64,14 @@ def require_own(session: Session, value: Any) -> None:
     Raises:
         TraceError: D2S266.
     """
-    unjournaled.require_own(session, value)
     frames = session.journal.frames
+    if len(frames) > 1 and id(value) in memo(session).counters and not is_own(session, value):
+        raise _advanced(session, value)
+    unjournaled.require_own(session, value)
     if len(frames) > 1 and hasattr(type(value), "__next__"):
         made = made_on(session, value)
         if made is not frames[-1] and any(made is frame for frame in frames):
-            raise unjournaled.advanced(session)
+            raise _advanced(session, value)
 
 
 def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
@@ -150,4 +153,16 @@ def require_known(session: Session, iterator: Any) -> None:
         TraceError: D2S266.
     """
     if len(session.journal.frames) > 1 and not is_own(session, iterator):
-        raise unjournaled.advanced(session)
+        raise _advanced(session, iterator)
+
+
+def _advanced(session: Session, iterator: Any) -> Exception:
+    """The error for an iterator that is advanced on a path.
+
+    Raises:
+        Restart: It is a counter that the trace has made: it will be an object with a number.
+    """
+    made, place = memo(session).counters.get(id(iterator), (None, None))
+    if made is iterator:
+        raise session.restart(Findings(counting=frozenset({place})))
+    return unjournaled.advanced(session)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dy2static.operators.shared.staging import Choice, Session, distribute
+from dy2static.operators.shared.staging import Choice, Session, active, distribute
 from runtime.kinds import is_a
 from runtime.tracer.ambient import catching
 
@@ -21,6 +21,29 @@ def holds(value: Any) -> bool:
     if is_a(value, Choice):
         return any(map(holds, value.options))
     return is_a(value, Escaping)
+
+
+def error_of(result: Any) -> Any:
+    """The exception that a call's result stands for; None where it is a result, on some paths or on all."""
+    session = active()
+    if session is None:
+        return None
+    if session.exceptions.escape is not None:
+        if session.exceptions.escape is not result:
+            raise catching.unsupported(session)
+        session.exceptions.escape = None
+    if is_a(result, Escaping):
+        return result.error
+    if not is_a(result, Choice) or not holds(result):
+        return None
+    if any(is_a(option, Choice) or is_a(_own_error(option), Choice) for option in result.options):
+        return distribute(session, result, lambda option: error_of(option) if is_a(option, Choice) else
+                          _own_error(option))  # fmt: skip
+    return Choice(result.selector, tuple(map(_own_error, result.options)))
+
+
+def _own_error(option: Any) -> Any:
+    return option.error if is_a(option, Escaping) else None
 
 
 def settled(session: Session, result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import sysconfig
@@ -72,11 +73,16 @@ def reason_not_converted(function: types.FunctionType) -> str:
     home = home_of(function.__code__.co_filename)
     if function in AS_IT_IS:
         return "it is part of the standard library"
+    if function.__code__ in ORDERINGS:
+        return ""
     if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
         return f"it is part of {home}"
     return ""
 
 
+ORDERINGS = frozenset(
+    method.__code__ for made in functools._convert.values() for _, method in made)  # type: ignore[attr-defined]
+"""What ``functools.total_ordering`` gives a class, written in terms of a method of the class's."""
 AS_IT_IS: frozenset[Any] = frozenset({
     Counter.__init__, Counter.update, Counter.subtract, ChainMap.__init__, ChainMap.__getitem__})  # fmt: skip
 """Functions of ``collections`` that run as they are unless what they read depends on the path: C code counts, and which

@@ -355,7 +355,8 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
         distribute(session, value, lambda option: write(session, obj, key, option))
         return
     if is_a(obj, NumpyArray):
-        write(session, *numpy_writes.of_tensors(session, obj, key, value))
+        for place, one in numpy_writes.one_by_one(session, obj, key, value):
+            write(session, *numpy_writes.of_tensors(session, obj, place, one))
         return
     if is_a(obj, torch.Tensor):
         key = _with_numbers(session, key)

@@ -81,6 +81,9 @@ class Findings:
     sized: frozenset[str] = frozenset()
     """Not empty: what may be a copy or not, depending on sizes, is written (see ``recording.maybe_views``)."""
 
+    counting: frozenset[Location | None] = frozenset()
+    """Where an ``itertools.count`` is made that is advanced on a path: it is an object with a number there."""
+
     choosing: frozenset[str] = frozenset()
     """Users' ``__iter__`` methods, by file and line, that give one of several iterators, depending on the path."""
 

@@ -1,6 +1,7 @@
 """Random generators that a function makes (``random.Random(3)``): made by each run, so nothing draws while tracing.
 
-The trace has an object of the user's class, which stays as it was made; the Program has a ``runtime.ops.host.Made``.
+The trace has an object of the user's class, which stays as it was made; the Program has a ``runtime.ops.host.Made`` or
+``MadeTorch``.
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import torch
+
+from runtime import torch_internals
 from runtime.kinds import is_a
-from runtime.ops.host import Made
+from runtime.ops.host import Made, MadeTorch
 from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.recording.session import Session
 
@@ -23,13 +27,17 @@ def note(session: Session, family: str, made: Any) -> None:
     if session.constructs.touched or session.code.recursions:
         raise session.error(f"a {type(made).__name__} that is made in a loop or recursion is another one each time",
                             hint="Make it before the loop.", code="D2S214")
-    session.objects.generators[id(made)] = made, Made(family), (place_of(made), session.location())
+    stands_for = MadeTorch(made.device) if is_a(made, torch.Generator) else Made(family)
+    session.objects.generators[id(made)] = made, stands_for, (place_of(made), session.location())
 
 
 def place_of(generator: Any) -> Any:
     """Where the numbers of a generator are; None if it is of no class that has such a place."""
     if is_a(generator, random.Random):
         return generator.getstate()
+    if is_a(generator, torch.Generator):
+        with torch_internals.no_modes():
+            return generator.get_state().numpy().tobytes()
     if has_unasked(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     return repr(generator.get_state(legacy=False)) if has_unasked(generator, "get_state") else None

@@ -517,6 +517,17 @@ class Session:
             return slice(self.operand(value.start), self.operand(value.stop), self.operand(value.step))
         if is_a(value, dict):
             return {key: self.operand(item) for key, item in value.items()}
+        if is_a(value, torch.Generator):
+            return self._generator(value)
+        return value
+
+    def _generator(self, value: torch.Generator) -> Operand:
+        """What each run draws from for a generator that the function makes; for another, that one."""
+        identity = torch_internals.generator_identity(value)
+        for made, stands_for, _ in self.objects.generators.values():
+            if is_a(made, torch.Generator) and torch_internals.generator_identity(made) == identity:
+                operand: Operand = stands_for
+                return operand
         return value
 
     # -- tensors -------------------------------------------------------------------------------------------------

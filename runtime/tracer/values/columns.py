@@ -73,6 +73,11 @@ def _columns(
             mine = [rest.pop(0) for _ in range(structure.width(inner))]
             made += _columns(session, grown, inner, outer, mine, context)
         return made
+    if is_a(item, structure.Known) and is_a(wider, structure.Number):  # one constant so far
+        if type(item.value).__name__ != wider.kind:
+            raise differ(session)
+        (type_,) = types_of(session, wider)
+        return list(session.emit("array.fill", [grown.variables[0], item.value], types=[ArrayType(type_)]))
     if not _is_carried_alike(session, item, wider):
         raise differ(session)
     return columns

@@ -278,7 +278,7 @@ def test_what_is_not_converted_runs_as_it_is(check, traced):
         lambda x: torch.get_rng_state(),
         lambda x: torch.cuda.manual_seed_all(0),
         lambda x: torch.random.fork_rng(devices=[]),
-        lambda x: torch.Generator(),
+        lambda x: torch.Generator().seed(),
         lambda x: GENERATOR.manual_seed(0),
         lambda x: torch.default_generator.get_state(),
     ],

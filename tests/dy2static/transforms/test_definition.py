@@ -31,7 +31,7 @@ def decorated(a: Any) -> Any:
 
 @pytest.mark.parametrize("value", [1, 2.5])
 def test_as_the_original(value: Any) -> None:
-    assert convert(decorated, routed=True)(value) == decorated(value)
+    assert convert(decorated, form="routed")(value) == decorated(value)
 
 
 def test_the_innermost_decorator() -> None:
@@ -41,5 +41,5 @@ def test_the_innermost_decorator() -> None:
 
 def test_only_what_a_trace_runs() -> None:
     shown = convert(decorated).__dict__["__dy2static_source__"]
-    traced = convert(decorated, routed=True).__dict__["__dy2static_source__"]
+    traced = convert(decorated, form="routed").__dict__["__dy2static_source__"]
     assert "defined" not in shown and traced.count("_d2s.defined") == 5
