@@ -23,7 +23,6 @@ from dy2static.operators.constructs.escape import (
     errors,
     escapes,
     escaping,
-    leaving,
     taken,
     value_of,
 )
@@ -79,7 +78,7 @@ __all__ = [
     "catching", "compare", "context", "decided", "decorator", "defined", "del_attr", "del_global", "del_item",
     "dict_of", "each", "error_of", "errors", "escapes", "escaping", "finishing", "fits", "for_stmt", "format_value",
     "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping",
-    "is_matched", "is_sequence", "item", "keywords", "lacks", "leaving", "left", "load", "load_free", "lookup_error",
+    "is_matched", "is_sequence", "item", "keywords", "lacks", "left", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "number_for", "one_by_one", "or_", "outside", "part", "parts", "passed", "position",
     "positional", "pythons", "raise_stmt", "returned", "set_attr", "set_global", "set_item", "set_of", "slice",
     "star", "star_of_list", "star_of_tuple", "take", "taken", "tested", "unary", "unpack", "value_of", "variables",

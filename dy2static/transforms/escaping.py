@@ -76,7 +76,7 @@ from dy2static.analysis.flow import CONSTRUCTS, jumps_out, leaves, leaves_finall
 from dy2static.analysis.scope import own_nodes
 from dy2static.names import PREFIX, Namer
 from dy2static.nodes import children, walk
-from dy2static.template import replace
+from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, functions_in
 from dy2static.transforms.caught_raise import leaves_loop
 from dy2static.transforms.fault_sites import named
@@ -144,14 +144,13 @@ class _Escaping:
         self.namer = namer
         self.error = namer.fresh("error")
         self.trying = False
-        """Whether an exception is for handlers of this function: the rest of their ``try`` is skipped."""
+        """Whether an exception is for handlers of this function, or for the manager of a ``with`` statement, which is
+        told of it at the end: the rest of the ``try`` or ``with`` is skipped."""
         self.conditions = int(any(isinstance(one, CONSTRUCTS) and any(
             isinstance(part, gast.Return) for part in own_nodes(one)) for one in own_nodes(function.body)))
         """How many conditions there are around; what follows a ``return`` under one is under one as well."""
         self.left = False
         """Whether an exception may have left the function before: all that follows is on a path then."""
-        self.managers: list[str] = []
-        """What the ``with`` statements around have entered, as far as a ``return`` would leave them."""
         self.shared = {
             name for node in own_nodes(function.body) if isinstance(node, (gast.Nonlocal, gast.Global))
             for name in node.names
@@ -217,9 +216,7 @@ class _Escaping:
 
     def _leave(self, origin: gast.AST) -> list[gast.AST]:
         """Hand the exception to the caller."""
-        told = [part for manager in reversed(self.managers) for part in replace(
-            "_d2s.leaving(manager, error)", manager=manager, error=self.error, origin=origin)]
-        return [*told, *replace("return _d2s.escaping(error)", error=self.error, origin=origin)]
+        return replace("return _d2s.escaping(error)", error=self.error, origin=origin)
 
     # -- statements
 
@@ -309,18 +306,18 @@ class _Escaping:
             inner = gast.copy_location(gast.With(node.items[1:], node.body, None), node)
             node.items, node.body = node.items[:1], [inner]
         (item,) = node.items
-        manager = self.namer.fresh("manager")
-        self.managers.append(manager)
+        before, self.trying = self.trying, True
         node.body, checked = self._block(node.body)
-        self.managers.pop()
-        if any(isinstance(one, gast.Name) and one.id == manager for part in node.body for one in walk(part)) or checked:
-            into.add(*replace("manager = value", manager=manager, value=item.context_expr, origin=node))
-            item.context_expr = gast.copy_location(gast.Name(manager, gast.Load(), None, None), item.context_expr)
-        if checked:
-            node.body += replace("_d2s.leaving(manager, error, True)", manager=manager, error=self.error, origin=node)
+        self.trying = before
+        if not checked:
+            into.add(node)
+            return
+        item.context_expr = replace_expr(
+            "_d2s.context(manager, lambda: error)", manager=item.context_expr, error=self.error, origin=node)
+        if not before:
+            into.add(*replace("error = None", error=self.error, origin=node))
         into.add(node)
-        if checked:
-            into.check()
+        self._check(into, node)
 
     def _try(self, node: gast.AST, into: _Groups) -> None:
         final = self._finally(node)
@@ -372,11 +369,11 @@ class _Escaping:
 
     def _tried(self, node: gast.AST) -> tuple[str, list[gast.AST], bool]:
         """The name of the exception, and the body of a ``try`` that has handlers."""
-        before = self.error, self.trying, self.managers
-        self.error, self.trying, self.managers = self.namer.fresh("error"), True, []
+        before = self.error, self.trying
+        self.error, self.trying = self.namer.fresh("error"), True
         body, checked = self._block(node.body)
         error = self.error
-        self.error, self.trying, self.managers = before
+        self.error, self.trying = before
         return error, body, checked
 
     def _handler(self, handler: gast.AST) -> bool:
@@ -395,10 +392,7 @@ class _Escaping:
         inner = body[-1]
         if not self.trying:
             name = inner.handlers[0].name.id
-            inner.handlers[0].body = [*replace(
-                "error = _d2s.escapes(raised)", error=self.error, raised=name, origin=node), *self._leave(node)]
-            if not self.managers:
-                inner.handlers[0].body = replace("return _d2s.escaping(_d2s.escapes(raised))", raised=name, origin=node)
+            inner.handlers[0].body = replace("return _d2s.escaping(_d2s.escapes(raised))", raised=name, origin=node)
         inner.handlers = [*handlers, *inner.handlers]
         facts.drop(inner, Fact.ESCAPES)
         facts.put(inner, Fact.HANDS_ON)

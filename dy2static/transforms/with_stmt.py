@@ -31,7 +31,7 @@ def _is_ours(node: gast.AST) -> bool:
     return (
         isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
         and isinstance(node.func.value, gast.Name) and node.func.value.id == OPERATORS
-        and node.func.attr in ("handling", "waiting")
+        and node.func.attr in ("context", "handling", "waiting")
     )
 
 

@@ -17,8 +17,10 @@ import inspect
 import sys
 import textwrap
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
+from dy2static.names import OPERATORS
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.handler import OURS
@@ -31,13 +33,13 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.recording import faults
 
 
-def context(manager: Any) -> Any:
-    """What ``with`` enters in place of ``manager``."""
+def context(manager: Any, error: Callable[[], Any] | None = None) -> Any:
+    """What ``with`` enters in place of ``manager``; ``error`` gives what has left the block as a value."""
     session = active()
     if session is None:
         return manager
     if type(manager) is Within:
-        entered = context(manager.manager)
+        entered = context(manager.manager, error)
         if isinstance(entered, _Entered):
             entered.waits = manager.waits
         return entered
@@ -47,11 +49,11 @@ def context(manager: Any) -> Any:
             hint="Write the with statement in each branch.", code="D2S212")
     for name in ("__enter__", "__exit__"):
         python_method(manager, name)  # a guard also where the class has none
-    if not _is_users(manager) and not may_swallow(manager):
+    if not _is_users(manager) and not may_swallow(manager) and (error is None or _ends_alike(manager)):
         return manager  # it may look at the frame it is entered from
     if not all(hasattr(type(manager), name) for name in ("__enter__", "__exit__")):
         return manager  # the interpreter says that it is none
-    return _Entered(session, manager)
+    return _Entered(session, manager, error)
 
 
 class _Entered:
@@ -60,15 +62,12 @@ class _Entered:
     waits: waiting | None = None
     """Of the generator whose code this is."""
 
-    def __init__(self, session: Session, manager: Any) -> None:
-        self.session, self.manager = session, manager
+    def __init__(self, session: Session, manager: Any, error: Callable[[], Any] | None) -> None:
+        self.session, self.manager, self.error = session, manager, error
         self.catches = may_swallow(manager)
-        self.escaping: Any = None
-        """The exception that has left the block as a value, on some paths or on all."""
 
     def __enter__(self) -> Any:
         result = _method(self.manager, "__enter__")()
-        self.session.exceptions.entered.append(self)
         if self.catches:
             self.session.exceptions.catching.append(lambda: BaseException)
         return result
@@ -76,10 +75,9 @@ class _Entered:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if kind is GeneratorExit and self.waits is not None and self.waits.is_over(sys._getframe(1)):
             return False
-        if self in self.session.exceptions.entered:
-            self.session.exceptions.entered.remove(self)
-        if kind is None and self.escaping is not None:
-            self._tell(self.escaping)
+        escaping = self.error() if kind is None and self.error is not None else None
+        if escaping is not None:
+            self._tell(escaping)
             return False
         if self.catches:
             self.session.exceptions.catching.pop()
@@ -102,7 +100,15 @@ class _Entered:
         return bool(result) if kind is not None else False
 
     def _tell(self, error: Any) -> Any:
-        """Leave the block with an exception that is a value, or with none, on each path as it is there."""
+        """Leave the block with an exception that is a value, or with none, on each path as it is there.
+
+        Raises:
+            TraceError: D2S229, for a manager that cannot be told: one that may swallow it, or that is not the user's.
+        """
+        if self.catches or not _is_users(self.manager):
+            raise self.session.error(
+                "an exception that is only known while the Program runs leaves a with statement, whose manager would "
+                "be told of it", code="D2S229", hint="Put the with statement around the try statement.")
         if isinstance(error, Choice):
             return distribute(self.session, error, self._tell)
         leave = _method(self.manager, "__exit__")
@@ -159,6 +165,16 @@ def may_swallow(manager: Any) -> bool:
     return _may_return_true(method.__code__)
 
 
+def _ends_alike(manager: Any) -> bool:
+    """Whether ``__exit__`` does the same after an exception and without one, and swallows none."""
+    if type(manager).__module__.split(".")[0] == "torch":
+        return True
+    generator = unasked(manager, "gen")
+    if isinstance(manager, contextlib.AbstractContextManager) and isinstance(generator, types.GeneratorType):
+        return _yields_last(generator.gi_code)
+    return isinstance(manager, contextlib.nullcontext)
+
+
 @functools.lru_cache(maxsize=1024)
 def _may_return_true(code: types.CodeType) -> bool:
     """Whether a function returns anything but a literal None or False."""
@@ -178,15 +194,45 @@ def _may_return_true(code: types.CodeType) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _catches_around_yield(code: types.CodeType) -> bool:
     """Whether a generator function yields inside a ``try`` with an ``except``; yes where its source is not known."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, SyntaxError):
-        return True
-    return any(
+    function = _parsed(code)
+    return function is None or any(
         isinstance(node, ast.Try) and bool(node.handlers or _leaves(node.finalbody))
-        and any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for part in node.body for inner in ast.walk(part))
-        for node in ast.walk(tree)
+        and any(_is_yield(inner) for part in node.body for inner in ast.walk(part))
+        for node in ast.walk(function)
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _yields_last(code: types.CodeType) -> bool:
+    """Whether all that a generator function does after its only ``yield`` is a ``finally`` around that."""
+    function = _parsed(code)
+    if function is None or sum(map(_is_yield, ast.walk(function))) != 1:
+        return False
+    last: ast.AST = function.body[-1]
+    while _goes_on_alike(last):
+        last = last.body[-1]  # type: ignore[attr-defined]
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Yield)
+
+
+def _goes_on_alike(node: ast.AST) -> bool:
+    """Whether a statement does the same after its body with an exception and without: a ``finally``, and what converted
+    code has around that."""
+    if isinstance(node, ast.Try):
+        return not (node.handlers or node.orelse or _leaves(node.finalbody))
+    return isinstance(node, ast.With) and isinstance(node.items[0].context_expr, ast.Call) and (
+        ast.unparse(node.items[0].context_expr.func) in (f"{OPERATORS}.waiting", f"{OPERATORS}.finishing"))
+
+
+def _parsed(code: types.CodeType) -> ast.FunctionDef | None:
+    try:
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(code))).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    return function if isinstance(function, ast.FunctionDef) else None
+
+
+def _is_yield(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Yield, ast.YieldFrom))
 
 
 def _leaves(block: list[ast.stmt]) -> bool:

@@ -18,7 +18,6 @@ Outside a trace nothing is handed on so: an exception is raised, and every resul
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from dy2static.operators.shared.escaped import Escaping, holds, without
@@ -101,26 +100,6 @@ def errors(error: Any) -> list[tuple[Any, Any]]:
     if session is None or not isinstance(error, Choice):
         return [(True, error)]
     return [(error.selector == at, option) for at, option in enumerate(error.options) if option is not None]
-
-
-def leaving(manager: Any, error: Any, at_end: bool = False) -> None:
-    """At the end of a ``with`` block, or on a path that leaves it, which an exception may have left as a value: its
-    manager is told. ``at_end``: all paths come here.
-
-    Raises:
-        TraceError: D2S229, for a manager that cannot be told: one that a generator makes, or on a path only.
-    """
-    session = active()
-    if session is None or error is None:
-        return
-    plain = isinstance(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
-    told = next((one for one in reversed(session.exceptions.entered) if one.manager is manager), None)
-    if at_end and told is not None and not told.catches:
-        told.escaping = error
-    elif not plain:
-        raise session.error(
-            "an exception that is only known while the Program runs leaves a with statement, whose manager would be "
-            "told of it", code="D2S229", hint="Put the with statement around the try statement.")
 
 
 def also(before: Any, after: Any) -> Any:

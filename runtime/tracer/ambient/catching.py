@@ -35,8 +35,6 @@ class Exceptions(SessionPart):
 
     catching: list[Callable[[], Any]] = state(ITEMS, list)
     """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
-    entered: list[Any] = state(ITEMS, list)
-    """The users' context managers that ``with`` statements around this point have entered, innermost last."""
     escape: Any = state(VALUE)
     """The result of a call that an exception left on some paths, until its caller has looked at it."""
     escape_place: Location | None = state(VALUE)
