@@ -17,7 +17,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known
 from runtime.tracer.memory.deferred import joined
-from runtime.tracer.memory.graph import UsedUp
+from runtime.tracer.memory.graph import Steps, UsedUp
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.recording.gradient_paths import FORMULA, Paths, reached
 from runtime.tracer.recording.gradient_sources import Taken
@@ -38,14 +38,14 @@ def use(
     ``stops``: where it ends; ``paths``: where it goes, and ``goals``: to what of it.
 
     Raises:
-        TraceError: D2S213, an earlier one has used that up.
+        TraceError: D2S213, an earlier one has used that up, or may have.
     """
     leading = paths.leading(goals)
     mine = paths.run(leading)
     again = NEVER
     for used in session.graph.used_up:
-        when = _meets(session, roots, stops, used, lambda paths: paths.run(leading))
-        if when.always:
+        when, sure = _meets(session, roots, stops, used, lambda paths: paths.run(leading))
+        if when.always or not (sure or when is NEVER):
             raise _second(session, used.where)
         again |= when
     raise_where(session, again, RuntimeError(SECOND))
@@ -59,11 +59,12 @@ def use(
     if not retain_graph:
         scopes = list(session.scope.chain())
 
-        def on(taken: Taken) -> frozenset[Operator]:
+        def on(taken: Taken) -> Steps:
             there = reached(session, roots, stops, taken, scopes=scopes)
-            return frozenset(there.run(there.leading(goals)))
+            return _steps(there, there.run(there.leading(goals)))
 
-        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}, on, frozenset(paths.met)),)
+        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}, on, frozenset(paths.met),
+                                         _steps(paths, mine), frozenset(paths.sure)),)  # fmt: skip
 
 
 def _second(session: Session, where: Location | None) -> BaseException:
@@ -87,24 +88,29 @@ def met_when(session: Session, tensor: torch.Tensor, leaves: Leaves) -> PathCond
     if not session.graph.used_up or not session.info(tensor).requires_grad:
         return NEVER
     roots, stops = [session.read(tensor)], [session.read(one) for one, _ in leaves]
-    return any_of(_meets(session, roots, stops, used, lambda paths: paths.through) for used in session.graph.used_up)
+    return any_of(
+        _meets(session, roots, stops, used, lambda paths: paths.through)[0] for used in session.graph.used_up)
 
 
 def _meets(
     session: Session, roots: list[Variable], stops: Collection[Variable], used: UsedUp,
     through: Callable[[Paths], Iterable[Operator]],
-) -> PathCondition:  # fmt: skip
+) -> tuple[PathCondition, bool]:  # fmt: skip
     """When a gradient goes through what an earlier one has used up: where that was asked for, and on the paths of
-    earlier branches that made one of what it used up."""
+    earlier branches that made one of what it used up. And whether that is so in each run that takes these paths: which
+    iterations of a loop two gradients have in common is not known."""
 
     def met(taken: Taken) -> Paths | None:
         paths = reached(session, roots, stops, taken)
-        ops = used.on(taken) if taken and used.on is not None else used.ops
-        return paths if any(op in ops and not _keeps_nothing(session, op) for op in through(paths)) else None
+        steps = used.on(taken) if taken and used.on is not None else used.steps
+        shared = {op for op, _ in steps & _steps(paths, through(paths)) if not _keeps_nothing(session, op)}
+        sure.update(shared & used.sure & paths.sure)
+        return paths if shared else None
 
+    sure: set[Operator] = set()
     paths = met(used.taken)
     if paths is None:
-        return NEVER
+        return NEVER, True
     when = used.when
     for scope in session.scope.chain():
         for op in scope.block.ops:
@@ -113,13 +119,18 @@ def _meets(
                 continue
             on = [known(met({**used.taken, op: number}) is not None) for number in range(len(ends))]
             when &= joined(session, op, scope, list(zip(ends, on)))
-    return when
+    return when, bool(sure)
 
 
 _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
     "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
     "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
     "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
+
+
+def _steps(paths: Paths, ops: Iterable[Operator]) -> Steps:
+    taken = set(ops)
+    return frozenset(step for step in paths.steps if step[0] in taken)
 
 
 def _innermost_loop(session: Session) -> list[Scope]:

@@ -47,7 +47,8 @@ _MADE = (
     "np.stack([x.detach().numpy(), np.ones(3)])", "np.zeros((3, 2)).T",
     "np.vstack([np.ones(3), np.arange(3.0)])",
 )  # fmt: skip
-_FOUND = ("np.full((2, 3), x[0].item())", "BOX.a", "G.reshape(2, 3)", "np.stack([H['k'], BOX.v])", "np.array([BOX.only, BOX.only])")
+_FOUND = ("np.full((2, 3), x[0].item())", "BOX.a", "G.reshape(2, 3)", "np.stack([H['k'], BOX.v])",
+          "np.array([BOX.only, BOX.only])")  # fmt: skip
 _TAKEN = (
     "a = b[0]", "a = b[:, 1:][1]", "a = b.T[:, 0]", "a = b.ravel()", "a = b[0].copy()", "a = list(b)[0]",
     "a = {'k': b[1]}['k']", "a = b[np.array([0])][0]", "a, b = b", "a = b[0]; b = None", "a = [row for row in b][1]",
@@ -61,7 +62,8 @@ _CHANGES = (
     "change(a)", "a = a + 1", "b = a", "a = a + 0", "a[...] = 1",
     "if d is not None:\n    d[-1:] = 4", "if t is not None:\n    t.add_(1)", "if c is not None:\n    c[0][0] = 8",
 )  # fmt: skip
-_CHANGES_OUTSIDE = ("a += x.detach().numpy()[: len(a)][:1]", "BOX.v[0] += 1", "BOX.only *= 2", "H['k'] += 1", "G[0] += 1")
+_CHANGES_OUTSIDE = ("a += x.detach().numpy()[: len(a)][:1]", "BOX.v[0] += 1", "BOX.only *= 2", "H['k'] += 1",
+                    "G[0] += 1")  # fmt: skip
 _READS = ("x = x + float(a.sum())", "x = x * torch.from_numpy(np.ascontiguousarray(a))[:1]", "x = x + a[0]",
           "if a.sum() > 4:\n    x = x + 1", "x = x + len(a)", "log.append(a.tolist())")  # fmt: skip
 _RETURNS = (
