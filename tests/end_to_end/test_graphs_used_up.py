@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from dy2static import to_static
+from dy2static import load, save, to_static
+from runtime.autodiff import gradient_path
 from runtime.errors import TraceError
 from tests.from_files import module_of
-from tests.oracle import Terms, check, copied, hold, run
+from tests.oracle import PATHS, Terms, check, copied, hold, run, same
 
 ONE = (
     "{}.exp()", "{}.sin()", "{} + 1", "{} * 2", "{}.neg()", "{}.clone()", "{}.relu()", "{} ** 2", "{}.tanh()",
@@ -158,3 +159,61 @@ def test_iterations_have_graphs_of_their_own(
         check(f, *calls, paths=("program",))
     except TraceError as error:
         assert error.code == "D2S213" and not keeps and (swapped or made not in APART)
+
+
+HIDDEN = """import torch
+from torch.autograd import grad
+def f(x, w):
+    t = x.detach().clone().requires_grad_()
+    u = {inner}
+    g, = grad(u.sum(), t, create_graph=True)
+    h, = grad(g.pow(2).sum(), t, allow_unused=True)
+    y = x * w
+    {result}
+    return y, h
+"""
+INNER = ("t * t * t", "t.sin()", "t.sin() * x.detach()", "(t * t * w).exp()", "t.sin() + w",
+         "torch.where(w > 0, t ** 3, t)")  # fmt: skip
+RESULTS = ("y = y + g", "y = y * g", "y = y + g.detach()", "y = g * 2", "if w.sum() > 1:\n        y = y + g",
+           "for _ in range(1 + int(w.sum() > 1)):\n        y = y * g")  # fmt: skip
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("file", [False, True], ids=["live", "loaded"])
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("result", RESULTS)
+@pytest.mark.parametrize("inner", INNER)
+def test_used_up_on_the_way_to_a_leaf_of_the_functions_own(
+    inner: str, result: str, path: str, file: bool, tmp_path: Path
+) -> None:
+    """``grad(result, inputs)`` does not go there, ``result.backward()`` does."""
+    (tmp_path / "hidden.py").write_text(HIDDEN.format(inner=inner, result=result))
+    f = module_of(tmp_path / "hidden.py").f
+    static = to_static(f)
+    static(torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True))
+    if file:
+        save(static, tmp_path / "f.d2s")
+        static = load(tmp_path / "f.d2s")
+    for value in (0.9, -0.4):
+        for ask in (_by_inputs, _of_all_leaves):
+            answers = []
+            for one in (f, static):
+                x, w = torch.tensor([0.3, -0.7], requires_grad=True), torch.full((2,), value, requires_grad=True)
+                with gradient_path(path):
+                    answers.append(ask(one(x, w), x, w))
+            same(answers[1], answers[0], tolerance=1e-6)
+
+
+def _by_inputs(results: list[torch.Tensor], *inputs: torch.Tensor) -> object:
+    try:
+        return torch.autograd.grad(results[0].sum(), inputs, allow_unused=True)
+    except RuntimeError as error:
+        return str(error)[:60]
+
+
+def _of_all_leaves(results: list[torch.Tensor], *inputs: torch.Tensor) -> object:
+    try:
+        results[0].sum().backward()
+    except RuntimeError as error:
+        return str(error)[:60]
+    return [one.grad for one in inputs]

@@ -163,16 +163,52 @@ def _nothing_kept(results: list[Any], stand_ins: dict[Variable, Any]) -> bool:
 def returned(
     session: Session, tensor: torch.Tensor, value: Variable, when: PathCondition, leaves: Leaves
 ) -> Variable:
-    """``value``, as which a tensor leaves the function, without its graph where that was used up: ``when``."""
+    """``value``, as which a tensor leaves the function, without its graph where that was used up: ``when``.
+
+    Where what was used up leads to leaves of the function's own only, it has its graph, and who asks for the gradient
+    of all leaves gets eager's error.
+    """
+    roots, stops = [session.read(tensor)], [session.read(one) for one, _ in leaves]
+    theirs = {session.read(one) for one, info in leaves if info.storage.origin is not None}
+    hidden = all(
+        _meets(session, roots, stops, used, lambda paths: paths.run(paths.leading(theirs)))[0].never
+        for used in session.graph.used_up)  # fmt: skip
+
+    def without() -> Variable:
+        return _with_trap(session, tensor) if hidden else _without_graph(session, tensor, leaves)
+
     if when.always:
-        return _without_graph(session, tensor, leaves)
+        return without()
     flag = when.operand(session)
     with session.open("cond") as gone:
-        gone.block.yields = [_without_graph(session, tensor, leaves)]
+        gone.block.yields = [without()]
     with session.open("cond") as there:
         there.block.yields = [value]
     type_ = session.type_of(session.fake(tensor))
     return session.emit("cond", [flag], types=[type_], blocks=[gone.block, there.block])[0]
+
+
+def _with_trap(session: Session, tensor: torch.Tensor) -> Variable:
+    """A tensor with its graph, and with a leaf more, to which no gradient can be asked for alone: on the way there is
+    eager's error."""
+    session.inputs.require_decided()
+    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
+    (held,) = session.emit("aten.detach.default", [value], types=[type_])
+    (leaf,) = session.emit("grad.leaf", [held], types=[type_])
+
+    def emit(operands: list[Variable], raises: bool) -> Variable:
+        with session.open("custom_grad") as forward:
+            forward.block.args = [session.new_variable(type_) for _ in operands]
+            forward.block.yields = list(forward.block.args[:1])
+        with session.open("custom_grad") as back:
+            (gradient,) = back.block.args = [session.new_variable(type_)]
+            if raises:
+                stage_raise(session, RuntimeError(SECOND))
+            back.block.yields = [gradient] * len(operands)
+        return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
+                            attrs={"n_outputs": 1})[0]  # fmt: skip
+
+    return emit([value, emit([leaf], True)], False)
 
 
 def _without_graph(session: Session, tensor: torch.Tensor, leaves: Leaves) -> Variable:
