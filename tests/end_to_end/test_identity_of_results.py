@@ -138,3 +138,35 @@ def test_results_that_are_one_are_one_object(source: str, use: str, tmp_path: Pa
         return
     static = check(made, *CALLS)
     check_saved(made, static, tmp_path / "f.d2s", *CALLS)
+
+
+MEMORY = ("torch.ones(2, 3)", "x[:2] * 1", "x.repeat(2, 1)[:2]")
+VIEWS = ("b[0]", "b[:, 1:]", "b.t()", "b.view(-1)[1:4]", "b.unbind()[1]", "b")
+WRITES = ("v.add_(1)", "b.mul_(2)", "v[0] = 5", "v.data.zero_()")
+PUT = ("kept.append(v)", "kept.append((v, 1))", "kept.append([v])", "kept.append({'k': v})", "kept += [v, b]",
+       "kept.insert(0, v)", "kept.extend((v, v))", "held['k'] = [v]", "kept.append(v[:1])",
+       "kept.append(b[0])")  # fmt: skip
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("put", PUT)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("memory", MEMORY)
+def test_views_that_are_written_and_put_into_a_list(
+    memory: str, view: str, write: str, put: str, tmp_path: Path
+) -> None:
+    """On a path, where the view leaves in other places as well."""
+    text = f"""def f(x, y):
+    b = {memory}
+    v, kept, held = {view}, [], {{}}
+    if y.sum() > 0:
+        {write}
+        {put}
+    return v, b, kept, held
+"""
+    file = f"<identity {memory} {view} {write} {put}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"torch": torch, "__name__": __name__}
+    exec(compile(text, file, "exec"), scope)
+    check_saved(scope["f"], check(scope["f"], *CALLS), tmp_path / "f.d2s", *CALLS)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Location, Operand, ScalarType, Variable, leaves
+from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.control import selections
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.joined_aliases import JoinAliases
@@ -17,7 +18,7 @@ from runtime.tracer.control.joined_copies import JoinCopies
 from runtime.tracer.control.joined_leaves import JoinLeaves
 from runtime.tracer.control.joined_nonwritable_views import JoinViews
 from runtime.tracer.control.joined_used_up import JoinUsedUp
-from runtime.tracer.control.memory_parts import JoinMemory
+from runtime.tracer.control.memory_parts import JoinListed, JoinMemory
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
@@ -32,7 +33,7 @@ NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
 PARTS: tuple[Callable[[Branches], JoinPart], ...] = (
-    JoinMemory, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
+    JoinMemory, JoinListed, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
 )  # fmt: skip
 """What takes part in every join besides values (see ``parts``)."""
 
@@ -51,8 +52,8 @@ class Join:
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
-        branches = Branches(session, paths, entry)
-        self.parts: tuple[JoinPart, ...] = tuple([part(branches) for part in PARTS])
+        self.branches = Branches(session, paths, entry)
+        self.parts: tuple[JoinPart, ...] = tuple([part(self.branches) for part in PARTS])
 
     def add(
         self, values: list[Any], hint: str = "", of: structure.Choice | None = None, mixed_lists: bool = False
@@ -134,6 +135,7 @@ class Join:
         only_chooses = self.chooses and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
+        self.branches.listed.extend(self._listed())
         for part in self.parts:
             carried += part.carried()
         for index, path in enumerate(self.paths):
@@ -161,6 +163,14 @@ class Join:
         for part in self.parts:
             part.tensors(op, met)
         return results
+
+    def _listed(self) -> Iterator[torch.Tensor]:
+        """The tensors from before the paths that these have put into lists that grow."""
+        for values, item, _ in self.items:
+            if isinstance(item, structure.Array):
+                for path, value in zip(self.paths, values):
+                    if not path.ended and isinstance(value, structure.ListContent):
+                        yield from (one for one in tensors_in(value, {}) if outside(self.session, self.entry, one))
 
     def known_containers(self) -> Iterator[Any]:
         """The containers that values may be which differ between the paths."""
