@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import dy2static
+from tests.from_files import module_of
 from tests.oracle import check, check_saved
 
 SOURCES = {
@@ -170,3 +171,21 @@ def test_views_that_are_written_and_put_into_a_list(
     scope: dict[str, Any] = {"torch": torch, "__name__": __name__}
     exec(compile(text, file, "exec"), scope)
     check_saved(scope["f"], check(scope["f"], *CALLS), tmp_path / "f.d2s", *CALLS)
+
+
+@pytest.mark.parametrize("put", [PUT[0], PUT[1], PUT[4], PUT[6]])
+@pytest.mark.parametrize("write", ["v += 1", "v[0] = 5", "v.fill(3)", "np.add(v, 1, out=v)", "b *= 2"])
+@pytest.mark.parametrize("view", ["b[0]", "b[1:]", "b[:, 1:]", "b"])
+def test_arrays_that_are_written_and_put_into_a_list(view: str, write: str, put: str, tmp_path: Path) -> None:
+    """The same of NumPy's arrays, which hold on to a tensor's memory."""
+    (tmp_path / "arrays.py").write_text(f"""import numpy as np
+def f(x, y, box):
+    b = np.ones((2, 3))
+    v, kept = {view}, []
+    box["first"] = v
+    if y.sum() > 0:
+        {write}
+        {put}
+    return kept, box
+""")
+    check(module_of(tmp_path / "arrays.py").f, *((*call, {}) for call in CALLS))

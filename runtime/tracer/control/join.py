@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Location, Operand, ScalarType, Variable, leaves
-from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.control import selections
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.joined_aliases import JoinAliases
@@ -170,7 +169,7 @@ class Join:
             if isinstance(item, structure.Array):
                 for path, value in zip(self.paths, values):
                     if not path.ended and isinstance(value, structure.ListContent):
-                        yield from (one for one in tensors_in(value, {}) if outside(self.session, self.entry, one))
+                        yield from (one for one in _tensors_in(value) if outside(self.session, self.entry, one))
 
     def known_containers(self) -> Iterator[Any]:
         """The containers that values may be which differ between the paths."""
@@ -252,6 +251,15 @@ class Join:
                     with path.inside(session):
                         tensors += tensor_pairs(values[index], result, item)
         return met
+
+
+def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    fields = (None, value) if isinstance(value, (list, tuple)) else structure.field_items(value)
+    for item in () if fields is None else fields[1]:
+        yield from _tensors_in(item)
 
 
 def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:
