@@ -109,6 +109,7 @@ def test_what_leaves_the_function_without_its_graph(session: Session, w: Tensor,
 
 def test_what_may_leave_the_function_without_its_graph(session: Session, w: Tensor, made: Any, recorded: Any) -> None:
     y = made(lambda: w * w)
+    made(lambda: grad(y.sum(), w))
     recorded()
     flag = session.new_variable(ScalarType("bool"), "asked")
     found = used_up.returned(session, y, session.read(y), when(flag), gradients.leaves(session))
