@@ -42,6 +42,7 @@ _NO_GRADIENT = (
     "returned an invalid gradient",  # out= gave a tensor with a history another shape
     "backward through the graph a second time",  # of state with a history that the call before used up
     "Trying to use a saved tensor that has been detached in-place",
+    "ZeroTensors are immutable",  # a fault of PyTorch's own, of a gradient of a gradient
     "is a view and is being modified inplace", "its base or another view of its base has been modified inplace",
 )  # fmt: skip
 _ATOMS = (int, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)

@@ -25,13 +25,16 @@ from runtime.tracer.recording.session import Scope, Session
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
-    """The forward Block, without autograd. Errors raised: NotDifferentiable if it closes over an active tensor."""
+    """The forward Block, without autograd. Errors raised: NotDifferentiable if it closes over an active tensor, or
+    if it is an error and nothing else."""
     assert forward.session.replaying is not None
     inner, count = op.blocks[0], op.attrs["n_outputs"]
     for var in inner.captures():
         if forward.is_active(var):
             raise NotDifferentiable("custom_grad that closes over a tensor that needs a gradient")
     lowering = forward.session.replaying.lowering
+    if not lowering and len(inner.yields) == count and [one.name for one in op.blocks[1].ops] == ["raise"]:
+        raise NotDifferentiable("an error for who asks for some gradients only: torch's autograd tells who does")
     results = _again(forward, op) if lowering else _forward_in_line(forward, op)
     reached = join_activity(forward.activity_of(arg) for arg in op.args)
     hidden = op.attrs.get("not_differentiable", ())

@@ -265,19 +265,29 @@ class Forward:
             raise NotDifferentiable(op.name)
         ops = self.session.scope.block.ops
         before = len(ops)
-        flat = flatten_results(wholes.recorded(self, overload, op))
+        with self._handlers_of(op):
+            flat = flatten_results(wholes.recorded(self, overload, op))
         if any(one.name in _ONLY_UNDER_AUTOGRAD for one in ops[before:]):
             raise NotDifferentiable(op.name)
         for one in ops[before:] if "subscript" in op.attrs else ():
             one.attrs.update({"subscript": op.attrs["subscript"]} if one.name == op.name else {})
-        for one in ops[before:] if "caught" in op.attrs else ():
-            one.attrs["caught"] = op.attrs["caught"]
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
             self._live[var] = value
         self._note_saved(op, op.inputs, flat)
         self.note_activity(op)
+
+    @contextlib.contextmanager
+    def _handlers_of(self, op: Operator) -> Iterator[None]:
+        """What is recorded for an Operator is in the same ``try`` statements."""
+        replaying = self.session.replaying
+        assert replaying is not None
+        before, replaying.caught = replaying.caught, op.attrs.get("caught", "")
+        try:
+            yield
+        finally:
+            replaying.caught = before
 
     def call(self, overload: Any, op: Operator) -> Any:
         """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
@@ -467,7 +477,8 @@ class Forward:
             overload = aten.resolve(inner.name)
             if torch_internals.without_formula(overload):
                 raise NotDifferentiable(inner.name)
-            result = flatten_results(self.call(overload, inner))
+            with self._handlers_of(inner):
+                result = flatten_results(self.call(overload, inner))
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value
 

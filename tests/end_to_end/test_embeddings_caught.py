@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from dy2static import TraceError
-from tests.oracle import check, check_module, check_saved
+from runtime.autodiff import gradient_path
+from tests.oracle import PATHS, check, check_module, check_saved
 
 CALLS = ("F.embedding(i, w)", "F.embedding(i, w, padding_idx=1)", "F.embedding(input=i, weight=w, padding_idx=-1)",
          "torch.embedding(w, i)", "torch.embedding(w, i, padding_idx=1, sparse=False)", "looked_up(i, w)",
@@ -71,12 +72,27 @@ def test_loaded(form: str, tmp_path: Path) -> None:
     check_saved(made, static, tmp_path / "f.d2s", *calls(NUMBERS))
 
 
-def test_what_is_written_before_it_raises(tmp_path: Path) -> None:
-    """``max_norm`` writes the rows first: a number that is out of range is an error that says where."""
-    made = function("F.embedding(i, w, max_norm=1.0)", "IndexError", "message", tmp_path)
-    given = [(i, w.detach().clone()) for i, w in calls(([0, 2, 4], [4, 4, 4], [0, 7, 1]))]
-    static = check(made, *given[:2])
-    with pytest.raises(TraceError, match="D2S229"):
+WRITES = {
+    "F.embedding(i, w.detach(), max_norm=1.0)": "IndexError", "F.embedding(i, w * 1, max_norm=1.0)": "IndexError",
+    "F.embedding(i, torch.ones(5, 4), max_norm=1.0) + w[0]": "LookupError",
+    "(w * 2).index_add_(0, i, torch.ones(3, 4))": "RuntimeError",
+    "w.detach().clone().index_fill_(0, i, 2.0) * w": "IndexError",
+    "w.clone().index_copy_(0, i, w[:3])": "Exception",
+    "(w * 1).scatter_(0, i[:, None], 0.5)": "RuntimeError",
+    "torch.cat([w.detach(), w]).index_add_(0, i, w[:3])": "(ValueError, RuntimeError)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("call", WRITES)
+def test_what_is_written_before_it_raises(call: str, gradient: bool, path: str, tmp_path: Path) -> None:
+    """A write is an error that says where, if a number is out of range: no handler sees it."""
+    made = function(call, WRITES[call], "message", tmp_path)
+    given = [(i, w.detach().clone().requires_grad_(gradient)) for i, w in calls(([0, 2, 4], [4, 4, 4], [0, 99, 1]))]
+    static = check(made, *given[:2], paths=(path,), tolerance=1e-6)
+    assert made(*given[2])[1] != "ok"
+    with pytest.raises(TraceError, match="D2S229"), gradient_path(path):
         static(*given[2])
 
 

@@ -13,7 +13,7 @@ import torch
 from dy2static import to_static
 from dy2static.errors import TraceError
 from tests.from_files import module_of
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 
 def leaves_f1(x):
@@ -370,6 +370,40 @@ def raises_b2(x):
         except ValueError as e:
             out.append(str(e))
     return out, log
+
+
+RESULTS = {
+    "tensor": "x * 2", "none": "None", "number": "len(log)", "text": "'left'", "list": "[x, x + 1]",
+    "grown": "log", "dict": "{'a': x * 3}", "pair": "(x, 'b')", "of the data": "x.sum().item()",
+}  # fmt: skip
+"""What a function may give on one path, where on another its ``finally`` is passed by an exception."""
+SEVERAL = """def f(x):
+    log = [x]
+    if x[0] > 2:
+        log.append(x)
+        return {first}
+    try:
+        if x.sum() < 0:
+            raise KeyError("left")
+        log.append(-x)
+    finally:
+        log.append(x * 0.5)
+    return {second}
+"""
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("second", RESULTS)
+@pytest.mark.parametrize("first", RESULTS)
+def test_results_of_several_kinds_beside_an_exception(
+    tmp_path: Path, first: str, second: str, gradient: bool
+) -> None:
+    """The exception leaves the whole function; what is left to give are the other paths' results."""
+    (tmp_path / "several.py").write_text(SEVERAL.format(first=RESULTS[first], second=RESULTS[second]))
+    function = module_of(tmp_path / "several.py").f
+    calls = [(torch.tensor(one, requires_grad=gradient),) for one in ([3.0, 2.0], [-1.0, -2.0], [1.0, 0.5])]
+    check_saved(function, check(function, *calls), tmp_path / "f.d2s", *calls)
 
 
 REFUSED = ("raises_a1", "raises_a5")

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import dy2static
+from tests.from_files import module_of
 from tests.oracle import check, check_saved
 
 SOURCES = {
@@ -138,3 +139,53 @@ def test_results_that_are_one_are_one_object(source: str, use: str, tmp_path: Pa
         return
     static = check(made, *CALLS)
     check_saved(made, static, tmp_path / "f.d2s", *CALLS)
+
+
+MEMORY = ("torch.ones(2, 3)", "x[:2] * 1", "x.repeat(2, 1)[:2]")
+VIEWS = ("b[0]", "b[:, 1:]", "b.t()", "b.view(-1)[1:4]", "b.unbind()[1]", "b")
+WRITES = ("v.add_(1)", "b.mul_(2)", "v[0] = 5", "v.data.zero_()")
+PUT = ("kept.append(v)", "kept.append((v, 1))", "kept.append([v])", "kept.append({'k': v})", "kept += [v, b]",
+       "kept.insert(0, v)", "kept.extend((v, v))", "held['k'] = [v]", "kept.append(v[:1])",
+       "kept.append(b[0])")  # fmt: skip
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("put", PUT)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("memory", MEMORY)
+def test_views_that_are_written_and_put_into_a_list(
+    memory: str, view: str, write: str, put: str, tmp_path: Path
+) -> None:
+    """On a path, where the view leaves in other places as well."""
+    text = f"""def f(x, y):
+    b = {memory}
+    v, kept, held = {view}, [], {{}}
+    if y.sum() > 0:
+        {write}
+        {put}
+    return v, b, kept, held
+"""
+    file = f"<identity {memory} {view} {write} {put}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"torch": torch, "__name__": __name__}
+    exec(compile(text, file, "exec"), scope)
+    check_saved(scope["f"], check(scope["f"], *CALLS), tmp_path / "f.d2s", *CALLS)
+
+
+@pytest.mark.parametrize("put", [PUT[0], PUT[1], PUT[4], PUT[6]])
+@pytest.mark.parametrize("write", ["v += 1", "v[0] = 5", "v.fill(3)", "np.add(v, 1, out=v)", "b *= 2"])
+@pytest.mark.parametrize("view", ["b[0]", "b[1:]", "b[:, 1:]", "b"])
+def test_arrays_that_are_written_and_put_into_a_list(view: str, write: str, put: str, tmp_path: Path) -> None:
+    """The same of NumPy's arrays, which hold on to a tensor's memory."""
+    (tmp_path / "arrays.py").write_text(f"""import numpy as np
+def f(x, y, box):
+    b = np.ones((2, 3))
+    v, kept = {view}, []
+    box["first"] = v
+    if y.sum() > 0:
+        {write}
+        {put}
+    return kept, box
+""")
+    check(module_of(tmp_path / "arrays.py").f, *((*call, {}) for call in CALLS))

@@ -21,7 +21,8 @@ def test_random_program(seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
-@pytest.mark.parametrize("seed", [70000072, 930000013, pytest.param(211473, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [70000072, 930000013, *(
+    pytest.param(seed, marks=pytest.mark.slow) for seed in (211473, 70424249, 1100000108))])
 def test_programs_that_once_failed(seed):
     _, outcome, _, _ = run_one(seed, depth=3)
     assert outcome.kind == "same", outcome.detail
@@ -31,6 +32,8 @@ def test_programs_that_once_failed(seed):
     ("identity", 41000008), ("nested", 41000022), ("identity", 155), ("raising", 92000692), ("out", 120000504),
     ("out", 120001311), ("out", 180000256), ("hybrid", 110000081), ("exceptions", 910000068),
     ("host_random", 910000016), ("looking", 910000085),
+    *(pytest.param(mode, seed, marks=pytest.mark.slow) for mode, seed in (
+        ("inner_gradients", 1020000030), ("carried_losses", 1060000034))),
 ])  # fmt: skip
 def test_programs_about_one_thing_that_once_failed(mode, seed):
     _, outcome = run_mode(mode, seed)

@@ -23,6 +23,7 @@ from dy2static.operators.builtins import (
     objects,
     one_hot,
     operator_functions,
+    pending,
     print_,
     ragged,
     records,
@@ -49,8 +50,8 @@ _TABLE: dict[int, Handler] = {
     for module in (
         casts, checkpointed, checks, compiled, conversions, copying, environment, generator_functions,
         gradient_hooks, heaps_and_bisection, identifiers, iteration, itertools_, json_, mathematics, module_methods,
-        objects, one_hot, operator_functions, print_, ragged, records, reporting, scalers, sizes, stack, statistics_,
-        suppress, torch_functions, transformers,
+        objects, one_hot, operator_functions, pending, print_, ragged, records, reporting, scalers, sizes, stack,
+        statistics_, suppress, torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }

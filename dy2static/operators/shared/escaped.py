@@ -72,7 +72,9 @@ def raised(session: Session, result: Any) -> Any:
 
     if not any(not catching.is_caught(session, type(error)) for error in _errors(result)):
         return result
-    return distribute(session, result, own) if is_a(result, Choice) else own(result)
+    if not is_a(result, Choice):
+        return own(result)
+    return distribute(session, result, own, itself=True, narrows=True)
 
 
 def _errors(value: Any, escapes: bool = False) -> Iterator[BaseException]:

@@ -18,7 +18,7 @@ from runtime.tracer.control.joined_copies import JoinCopies
 from runtime.tracer.control.joined_leaves import JoinLeaves
 from runtime.tracer.control.joined_nonwritable_views import JoinViews
 from runtime.tracer.control.joined_used_up import JoinUsedUp
-from runtime.tracer.control.memory_parts import JoinMemory
+from runtime.tracer.control.memory_parts import JoinListed, JoinMemory
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
@@ -33,7 +33,7 @@ NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
 PARTS: tuple[Callable[[Branches], JoinPart], ...] = (
-    JoinMemory, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
+    JoinMemory, JoinListed, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
 )  # fmt: skip
 """What takes part in every join besides values (see ``parts``)."""
 
@@ -52,8 +52,8 @@ class Join:
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
-        branches = Branches(session, paths, entry)
-        self.parts: tuple[JoinPart, ...] = tuple([part(branches) for part in PARTS])
+        self.branches = Branches(session, paths, entry)
+        self.parts: tuple[JoinPart, ...] = tuple([part(self.branches) for part in PARTS])
 
     def add(
         self, values: list[Any], hint: str = "", of: structure.Choice | None = None, mixed_lists: bool = False
@@ -135,6 +135,7 @@ class Join:
         only_chooses = self.chooses and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
+        self.branches.listed.extend(self._listed())
         for part in self.parts:
             carried += part.carried()
         for index, path in enumerate(self.paths):
@@ -162,6 +163,14 @@ class Join:
         for part in self.parts:
             part.tensors(op, met)
         return results
+
+    def _listed(self) -> Iterator[torch.Tensor]:
+        """The tensors from before the paths that these have put into lists that grow."""
+        for values, item, _ in self.items:
+            if is_a(item, structure.Array):
+                for path, value in zip(self.paths, values):
+                    if not path.ended and is_a(value, structure.ListContent):
+                        yield from (one for one in _tensors_in(value) if outside(self.session, self.entry, one))
 
     def known_containers(self) -> Iterator[Any]:
         """The containers that values may be which differ between the paths."""
@@ -243,6 +252,15 @@ class Join:
                     with path.inside(session):
                         tensors += tensor_pairs(values[index], result, item)
         return met
+
+
+def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if is_a(value, torch.Tensor):
+        yield value
+        return
+    fields = (None, value) if is_a(value, (list, tuple)) else structure.field_items(value)
+    for item in () if fields is None else fields[1]:
+        yield from _tensors_in(item)
 
 
 def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
+
 from runtime.ir import Operand, Operator, Type, Variable
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Body, Branches, JoinPart, LoopPart, Pairs
@@ -43,6 +45,37 @@ class JoinMemory(JoinPart):
         for storage in self._changed:
             storage.value = next(outputs)
             nonwritable_views.note_join(branches.session, storage, op, branches.entry[storage], branches.paths)
+
+
+class JoinListed(JoinPart):
+    """A view of what a path wrote, which it has put into a list that grows as well: the item of the list and the view
+    are one tensor after it, so that the view is carried out, too, and not made anew of its memory."""
+
+    def __init__(self, branches: Branches) -> None:
+        super().__init__(branches)
+        self._views: list[torch.Tensor] = []
+
+    def carried(self) -> list[tuple[Type, str]]:
+        """The views that are older than the paths."""
+        branches, session = self.branches, self.branches.session
+        for tensor in branches.listed:
+            info = session.info(tensor)
+            before = branches.entry.get(info.storage)
+            written = any(path.storages.get(info.storage, before) is not before for path in branches.paths)
+            known = any(tensor is one for one in self._views)
+            if info.steps and written and before is not None and not known:
+                self._views.append(tensor)
+        return [(session.type_of(session.fake(tensor)), "") for tensor in self._views]
+
+    def yields(self, path: Path) -> list[Operand]:
+        """What a path has for them."""
+        return [self.branches.session.read(tensor) for tensor in self._views]
+
+    def recorded(self, op: Operator, outputs: Iterator[Variable]) -> None:
+        """What they are from now on, until their memory is written."""
+        for tensor in self._views:
+            info = self.branches.session.info(tensor)
+            info.cached, info.cached_for = next(outputs), info.storage.value
 
 
 class LoopMemory(LoopPart):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.leaf_changes import LeafChanges
 
 
+Steps = frozenset[tuple[Operator, bool]]
+
+
 @dataclass(frozen=True, eq=False)
 class UsedUp:
     """A gradient that did not retain the graph."""
@@ -32,10 +35,14 @@ class UsedUp:
     """On which paths it was asked for."""
     taken: Taken
     """The paths that led there, of branches that are over."""
-    on: Callable[[Taken], frozenset[Operator]] | None = None
-    """Those of ``ops`` that it was taken through on some paths."""
+    on: Callable[[Taken], Steps] | None = None
+    """The ``steps`` that it was taken through on some paths."""
     met: frozenset[Variable] = frozenset()
     """What it met on the way."""
+    steps: Steps = frozenset()
+    """``ops``, and whether each was taken in the last iteration of the closed loops that it is in."""
+    sure: frozenset[Operator] = frozenset()
+    """Those of ``ops`` that it met on a way that leads through no closed loop."""
 
 
 @dataclass(eq=False)

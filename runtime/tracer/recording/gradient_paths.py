@@ -58,6 +58,12 @@ class Paths:
     alike: dict[Variable, tuple[Variable, Scope]]
     """What open loops carry that they surely go through, where each iteration is taken to be as the first: what it was
     before, and the loop's body."""
+    steps: set[tuple[Operator, bool]] = field(default_factory=set)
+    """``through``, and whether that is in the last iteration of the closed loops around the Operator. What is only in
+    earlier ones there is another node of autograd's graph than what is only in the last."""
+    sure: set[Operator] = field(default_factory=set)
+    """Those of ``through`` to which a way leads that goes through no closed loop: what is behind one is met in some
+    iterations, or where there is none."""
     heard: list[Operator] = field(default_factory=list)
     """The hooks of tensors that they go through on their way to what was asked for."""
 
@@ -131,7 +137,8 @@ def reached(
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct, walk.met, made_of, walk.inside, used)
+    return Paths(found, walk.through, walk.through - direct, walk.met, made_of, walk.inside, used,
+                 walk.steps, walk.sure)
 
 
 def makers_in(session: Session, ops: Iterable[Operator]) -> dict[Variable, Operator]:
@@ -157,6 +164,14 @@ class _Walk:
     def __init__(self, session: Session, stops: frozenset[Variable], taken: Taken) -> None:
         self.session, self.stops, self.taken = session, stops, taken
         self.through: set[Operator] = set()
+        self.steps: set[tuple[Operator, bool]] = set()
+        self.sure: set[Operator] = set()
+        self.behind_loop = False
+        """Whether the walk has gone through a closed loop."""
+        self.behind: set[Variable] = set()
+        """The values to which it has come through one."""
+        self.last = True
+        """Whether the walk is in the last iteration of the closed loops that it has gone into."""
         self.met: set[Variable] = set()
         self.inside: dict[Variable, list[Variable]] = {}
 
@@ -174,7 +189,12 @@ class _Walk:
             found[var] = certain
             op = makers.get(var)
             if op is not None and var not in self.stops:
+                before, loop = self.behind_loop, flow_of(op).kind is Kind.LOOP
+                self.behind_loop = before or loop or var in self.behind
                 sources = list(self._made_of(op, op.outputs.index(var)))
+                if self.behind_loop:
+                    self.behind.update(one for one, _ in sources)
+                self.behind_loop = before
                 todo += [(one, certain and sure) for one, sure in sources]
                 noted[var] = [one for one, _ in sources]
         self.met.update(found)
@@ -193,7 +213,7 @@ class _Walk:
         if not _carries(op.outputs[place]):
             return
         if op.name == FORMULA:
-            self.through.add(op)
+            self._go_through(op)
             yield from ((var, False) for var in op.args if is_a(var, Variable))
             return
         kind, own_gradient = flow_of(op).kind, definition_of(op.name).own_gradient
@@ -206,7 +226,7 @@ class _Walk:
         elif kind is Kind.LOOP:
             yield from self._loop(op, place)
         elif own_gradient is not None:
-            self.through.add(op)
+            self._go_through(op)
             for arg, sure in zip(op.args, own_gradient(op)):
                 yield from ((var, sure) for var in _tensors(arg))
         elif op.name == "gradients":
@@ -215,14 +235,20 @@ class _Walk:
         elif op.name in _PASSED_ON:
             yield from ((var, True) for var in _tensors(op.args[:1]))
         elif kind is Kind.FUNCTION or definition_of(op.name).again(op) is not None:
-            self.through.add(op)
+            self._go_through(op)
             inside = [var for block in op.blocks for var in block.captures()]
             yield from ((var, False) for var in _tensors((op.args, inside)))
         elif self._has_history(op):
-            self.through.add(op)
+            self._go_through(op)
             sure = definition_of(op.name).about is not About.LISTS and op.name != "py_func"
             args = op.args[:1] if op.name in _LIKE_ANOTHER else op.args
             yield from ((var, sure) for var in _tensors((args, tuple(op.kwargs.values()))))
+
+    def _go_through(self, op: Operator) -> None:
+        self.through.add(op)
+        self.steps.add((op, self.last))
+        if not self.behind_loop:
+            self.sure.add(op)
 
     def _has_history(self, op: Operator) -> bool:
         if op.name.startswith("aten.") and (op.name == "aten.detach.default" or aten.is_factory(aten.resolve(op.name))):
@@ -243,10 +269,10 @@ class _Walk:
         outer = dict(zip(block.args, bases))
         self.inside.update((arg, [base]) for arg, base in outer.items())
         if place >= len(bases) and block.yields[place] not in block.args:  # as of batch normalisation
-            self.through.add(op)
+            self._go_through(op)
             yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
         elif is_counted(block):
-            self.through.add(op)
+            self._go_through(op)
             inside = {out for inner in block.ops for out in inner.outputs}
             for inner in block.ops:
                 for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
@@ -286,13 +312,16 @@ class _Walk:
             after = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
             self.inside[var] = [one for one in (*before, *after) if is_a(one, Variable)]
         todo, seen = [(port, True) for port in ports if port.output == place], set()
+        around = self.last
         while todo:
             port, last = todo.pop()
-            if port in seen:
+            if (port, last) in seen:
                 continue
-            seen.add(port)
+            seen.add((port, last))
             for block, position in zip(op.blocks, port.yields):
+                self.last = around and last
                 found = {} if position is None else self._inside(block, block.yields[position])
+                self.last = around
                 handed_on = any(sure and own.get(var) is port for var, sure in found.items())
                 if position is not None and port.arg is not None:
                     yield from ((var, last and handed_on) for var in _tensors(op.args[port.arg]))

@@ -139,6 +139,8 @@ class Replaying:
     """Whether derivatives are being recorded, rather than what the user wrote."""
     derived: set[Operator] = field(default_factory=set)
     lowering: bool = False
+    caught: str = ""
+    """The attribute of the Operator at hand that says what handlers wait for."""
     grad_mode: GradMode = "inherit"
     """What Operators are recorded with, in a Program whose gradients are written out."""
     without_gradients: bool = False
@@ -438,6 +440,8 @@ class Session:
             op.attrs["checkpoint"] = self.constructs.regions
         if self.exceptions.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
             op.attrs["caught"] = caught
+        elif self.replaying is not None and self.replaying.caught and not blocks:
+            op.attrs["caught"] = self.replaying.caught
         definition = definition_of(name)
         if blocks or definition.again(op) is not None:
             op.autocast = None  # the Operators inside say it: one that says nothing means the caller's of the Program

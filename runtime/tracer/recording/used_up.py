@@ -18,7 +18,7 @@ from runtime.ir.ports import flow_of
 from runtime.kinds import is_a
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known
 from runtime.tracer.memory.deferred import joined
-from runtime.tracer.memory.graph import UsedUp
+from runtime.tracer.memory.graph import Steps, UsedUp
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.recording.gradient_paths import FORMULA, Paths, reached
 from runtime.tracer.recording.gradient_sources import Taken
@@ -39,14 +39,14 @@ def use(
     ``stops``: where it ends; ``paths``: where it goes, and ``goals``: to what of it.
 
     Raises:
-        TraceError: D2S213, an earlier one has used that up.
+        TraceError: D2S213, an earlier one has used that up, or may have.
     """
     leading = paths.leading(goals)
     mine = paths.run(leading)
     again = NEVER
     for used in session.graph.used_up:
-        when = _meets(session, roots, stops, used, lambda paths: paths.run(leading))
-        if when.always:
+        when, sure = _meets(session, roots, stops, used, lambda paths: paths.run(leading))
+        if when.always or not (sure or when is NEVER):
             raise _second(session, used.where)
         again |= when
     raise_where(session, again, RuntimeError(SECOND))
@@ -60,11 +60,12 @@ def use(
     if not retain_graph:
         scopes = list(session.scope.chain())
 
-        def on(taken: Taken) -> frozenset[Operator]:
+        def on(taken: Taken) -> Steps:
             there = reached(session, roots, stops, taken, scopes=scopes)
-            return frozenset(there.run(there.leading(goals)))
+            return _steps(there, there.run(there.leading(goals)))
 
-        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}, on, frozenset(paths.met)),)
+        session.graph.used_up += (UsedUp(frozenset(mine), session.location(), ALWAYS, {}, on, frozenset(paths.met),
+                                         _steps(paths, mine), frozenset(paths.sure)),)  # fmt: skip
 
 
 def _second(session: Session, where: Location | None) -> BaseException:
@@ -88,24 +89,29 @@ def met_when(session: Session, tensor: torch.Tensor, leaves: Leaves) -> PathCond
     if not session.graph.used_up or not session.info(tensor).requires_grad:
         return NEVER
     roots, stops = [session.read(tensor)], [session.read(one) for one, _ in leaves]
-    return any_of(_meets(session, roots, stops, used, lambda paths: paths.through) for used in session.graph.used_up)
+    return any_of(
+        _meets(session, roots, stops, used, lambda paths: paths.through)[0] for used in session.graph.used_up)
 
 
 def _meets(
     session: Session, roots: list[Variable], stops: Collection[Variable], used: UsedUp,
     through: Callable[[Paths], Iterable[Operator]],
-) -> PathCondition:  # fmt: skip
+) -> tuple[PathCondition, bool]:  # fmt: skip
     """When a gradient goes through what an earlier one has used up: where that was asked for, and on the paths of
-    earlier branches that made one of what it used up."""
+    earlier branches that made one of what it used up. And whether that is so in each run that takes these paths: which
+    iterations of a loop two gradients have in common is not known."""
 
     def met(taken: Taken) -> Paths | None:
         paths = reached(session, roots, stops, taken)
-        ops = used.on(taken) if taken and used.on is not None else used.ops
-        return paths if any(op in ops and not _keeps_nothing(session, op) for op in through(paths)) else None
+        steps = used.on(taken) if taken and used.on is not None else used.steps
+        shared = {op for op, _ in steps & _steps(paths, through(paths)) if not _keeps_nothing(session, op)}
+        sure.update(shared & used.sure & paths.sure)
+        return paths if shared else None
 
+    sure: set[Operator] = set()
     paths = met(used.taken)
     if paths is None:
-        return NEVER
+        return NEVER, True
     when = used.when
     for scope in session.scope.chain():
         for op in scope.block.ops:
@@ -114,13 +120,18 @@ def _meets(
                 continue
             on = [known(met({**used.taken, op: number}) is not None) for number in range(len(ends))]
             when &= joined(session, op, scope, list(zip(ends, on)))
-    return when
+    return when, bool(sure)
 
 
 _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
     "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
     "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
     "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
+
+
+def _steps(paths: Paths, ops: Iterable[Operator]) -> Steps:
+    taken = set(ops)
+    return frozenset(step for step in paths.steps if step[0] in taken)
 
 
 def _innermost_loop(session: Session) -> list[Scope]:
@@ -153,16 +164,52 @@ def _nothing_kept(results: list[Any], stand_ins: dict[Variable, Any]) -> bool:
 def returned(
     session: Session, tensor: torch.Tensor, value: Variable, when: PathCondition, leaves: Leaves
 ) -> Variable:
-    """``value``, as which a tensor leaves the function, without its graph where that was used up: ``when``."""
+    """``value``, as which a tensor leaves the function, without its graph where that was used up: ``when``.
+
+    Where what was used up leads to leaves of the function's own only, it has its graph, and who asks for the gradient
+    of all leaves gets eager's error.
+    """
+    roots, stops = [session.read(tensor)], [session.read(one) for one, _ in leaves]
+    theirs = {session.read(one) for one, info in leaves if info.storage.origin is not None}
+    hidden = all(
+        _meets(session, roots, stops, used, lambda paths: paths.run(paths.leading(theirs)))[0].never
+        for used in session.graph.used_up)  # fmt: skip
+
+    def without() -> Variable:
+        return _with_trap(session, tensor) if hidden else _without_graph(session, tensor, leaves)
+
     if when.always:
-        return _without_graph(session, tensor, leaves)
+        return without()
     flag = when.operand(session)
     with session.open("cond") as gone:
-        gone.block.yields = [_without_graph(session, tensor, leaves)]
+        gone.block.yields = [without()]
     with session.open("cond") as there:
         there.block.yields = [value]
     type_ = session.type_of(session.fake(tensor))
     return session.emit("cond", [flag], types=[type_], blocks=[gone.block, there.block])[0]
+
+
+def _with_trap(session: Session, tensor: torch.Tensor) -> Variable:
+    """A tensor with its graph, and with a leaf more, to which no gradient can be asked for alone: on the way there is
+    eager's error."""
+    session.inputs.require_decided()
+    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
+    (held,) = session.emit("aten.detach.default", [value], types=[type_])
+    (leaf,) = session.emit("grad.leaf", [held], types=[type_])
+
+    def emit(operands: list[Variable], raises: bool) -> Variable:
+        with session.open("custom_grad") as forward:
+            forward.block.args = [session.new_variable(type_) for _ in operands]
+            forward.block.yields = list(forward.block.args[:1])
+        with session.open("custom_grad") as back:
+            (gradient,) = back.block.args = [session.new_variable(type_)]
+            if raises:
+                stage_raise(session, RuntimeError(SECOND))
+            back.block.yields = [gradient] * len(operands)
+        return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
+                            attrs={"n_outputs": 1})[0]  # fmt: skip
+
+    return emit([value, emit([leaf], True)], False)
 
 
 def _without_graph(session: Session, tensor: torch.Tensor, leaves: Leaves) -> Variable:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from tests.fuzz.judging import Outcome
+from tests.fuzz.modes.array_parts import ArrayParts
 from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
@@ -54,6 +55,7 @@ from tests.fuzz.reduce import reduce
 from tests.fuzz.run import FAILURES
 
 MODES: dict[str, type[Mode]] = {
+    "array_parts": ArrayParts,
     "attributes": Attributes,
     "autocast": Autocast,
     "cached": CachedHelpers,

@@ -72,7 +72,7 @@ def test_where_some_paths_asked_before_the_run_raises(session: Session, w: Tenso
     y = made(lambda: (w * w).sum())
     flag = session.new_variable(ScalarType("bool"), "asked")
     ops = frozenset(session.program.block.ops)
-    session.graph.used_up = (UsedUp(ops, None, when(flag), {}),)
+    session.graph.used_up = (UsedUp(ops, None, when(flag), {}, steps=frozenset((op, True) for op in ops), sure=ops),)
     assert used_up.met_when(session, y, gradients.leaves(session)).cases == ((flag,),)
     made(lambda: grad(y, w))
     start = program().index("cond(%asked) {")
@@ -109,6 +109,7 @@ def test_what_leaves_the_function_without_its_graph(session: Session, w: Tensor,
 
 def test_what_may_leave_the_function_without_its_graph(session: Session, w: Tensor, made: Any, recorded: Any) -> None:
     y = made(lambda: w * w)
+    made(lambda: grad(y.sum(), w))
     recorded()
     flag = session.new_variable(ScalarType("bool"), "asked")
     found = used_up.returned(session, y, session.read(y), when(flag), gradients.leaves(session))
