@@ -111,6 +111,8 @@ def mapped_items(session: Session, value: Any) -> Any:
         return value
     if user_methods.is_users(python_method(value, "keys")):
         return dict(items_of_mapping(value))
+    if hasattr(type(value), "keys"):
+        return value
     value = listed(session, value)
     if type(value) in (list, tuple) and not growing.is_growing(value):
         if any(gives_items(session, one) for one in value):
