@@ -345,7 +345,7 @@ REFUSED = {
     "reversed_of_before": "D2S266",
     "read_after_the_loop": "D2S266",
     "grown_reversed": "D2S266",
-    "grown_iterator": "D2S253",
+    "grown_iterator": "D2S266",
 }
 """Located errors in place of a difference."""
 HELPERS = {"grow"}

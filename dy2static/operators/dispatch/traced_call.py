@@ -15,6 +15,7 @@ import operator
 import types
 import weakref
 from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -373,7 +374,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         require_plain(session, cls)
     if not issubclass(cls, numpy.generic):  # which refuse a staged number themselves
         numpy_arrays.require_no_data(session, cls, (*args, *kwargs.values()))
-    if cls is Counter and len(args) == 1:
+    if cls is Counter and len(args) == 1 and not is_a(args[0], Mapping):
         args = (generator_uses.listed(session, args[0]),)
     if cls in (dict, OrderedDict) and len(args) == 1:
         args = (generator_uses.mapped_items(session, args[0]),)

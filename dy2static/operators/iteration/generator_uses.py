@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import torch
+
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import items_of_mapping
 from dy2static.operators.calls.truth import truth_of
@@ -25,6 +27,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined, python_method
 from runtime.kinds import is_a
+from runtime.ops.keyed import Keyed
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
 
@@ -107,7 +110,7 @@ def listed(session: Session, value: Any, asks: Asks = Asks.NOBODY) -> Any:
 def mapped_items(session: Session, value: Any) -> Any:
     """What a dict is made of, or updated by, where a user's methods give it: a dict, or a list of pairs; anything else
     as it is."""
-    if is_a(value, (dict, Choice)) or growing.is_growing(value):
+    if is_a(value, (dict, Choice, Keyed, torch.nn.Module)) or growing.is_growing(value):
         return value
     if user_methods.is_users(python_method(value, "keys")):
         return dict(items_of_mapping(value))

@@ -30,6 +30,7 @@ from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.kinds import is_a
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -222,7 +223,7 @@ def _keywords(value: Any) -> Any:
         value = distribute(session, value, lambda option: dict(option) if type(option) is dict else option, itself=True)
     elif type(value) is dict:
         value = dict(value)
-    elif user_methods.is_users(python_method(value, "keys")):
+    elif not is_a(value, Keyed) and user_methods.is_users(python_method(value, "keys")):
         value = dict(items_of_mapping(value))
     return {f"{KEYWORDS}{next(_numbers)}": value} if is_a(value, Choice) or type(value) is dict else value
 

@@ -109,8 +109,9 @@ def contains(session: Session, container: Any, value: Any, *, own: bool = False)
         return session.scalar("str.contains", container, value)
     if type(container) is dict and namespace_owner(session, container) is not None:
         note_space_read(session, container, value)
-    if not own and not hasattr(type(container), "__contains__") and generator_uses.gives_items(session, container):
-        return _is_given(session, container, value)
+    if not own and not hasattr(type(container), "__contains__") and not is_a(container, torch.nn.Module):
+        if generator_uses.gives_items(session, container):
+            return _is_given(session, container, value)
     note_answers(session, container)
     asked_methods.require_items(session, "'in'", [container], is_converted=False)
     if is_a(container, _ALL_VIEWS):
