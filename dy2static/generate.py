@@ -98,6 +98,7 @@ def _print(tree: ast.AST) -> str:
 def canonical(tree: Any) -> Any:
     """A copy of ``tree`` as plain ast, in the one form that parsing gives (places are kept).
 
+    >>> import gast
     >>> ast.dump(canonical(gast.Constant(-2, None)))
     'UnaryOp(op=USub(), operand=Constant(value=2))'
     """

@@ -83,7 +83,7 @@ def hold(cls: str, body: str, where: str, around: str, folder: Path) -> None:
     assert found == expected
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("where,around", PLACES)
 @pytest.mark.parametrize("body", ASKED)
 @pytest.mark.parametrize("cls", ASKING)
@@ -91,7 +91,7 @@ def test_who_asks(cls: str, body: str, where: str, around: str, tmp_path: Path) 
     hold(cls, ASKED[body], where, around, tmp_path)
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("where,around", PLACES)
 @pytest.mark.parametrize("body", TAKEN)
 @pytest.mark.parametrize("cls", GIVING)
