@@ -83,6 +83,7 @@ def hold(cls: str, body: str, where: str, around: str, folder: Path) -> None:
     assert found == expected
 
 
+@pytest.mark.filterwarnings("ignore::dy2static.program_cache.RetraceWarning")
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("where,around", PLACES)
 @pytest.mark.parametrize("body", ASKED)
@@ -91,6 +92,7 @@ def test_who_asks(cls: str, body: str, where: str, around: str, tmp_path: Path) 
     hold(cls, ASKED[body], where, around, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore::dy2static.program_cache.RetraceWarning")
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("where,around", PLACES)
 @pytest.mark.parametrize("body", TAKEN)
