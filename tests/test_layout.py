@@ -457,6 +457,29 @@ def found_in_tests(look: Callable[[str], list[str]], words: set[str]) -> set[str
     }
 
 
+LOOKING_AT_USERS_VALUES = ("runtime/tracer", "runtime/calling", "runtime/translated", "dy2static/operators")
+"""Rooms in which ``isinstance`` would ask a user's object for its ``__class__``: ``is_a`` asks nobody."""
+MAY_ASK = ("dy2static/operators/builtins/objects.py", "runtime/tracer/memory/inputs.py")
+"""Files that answer for the user's ``isinstance``, or ask real tensors."""
+
+
+def asking(text: str) -> list[int]:
+    """The lines that ask ``isinstance`` of anything but what only a tensor can be, and only it knows of a fake one."""
+    return [
+        node.lineno for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"
+        and ast.unparse(node.args[1]) not in ("torch.nn.Parameter", "torch.nn.Buffer")
+    ]  # fmt: skip
+
+
+def test_users_objects_are_not_asked_for_their_class() -> None:
+    files = [file for room in LOOKING_AT_USERS_VALUES for file in (ROOT / room).rglob("*.py")
+             if not file.name.endswith("_in_python.py")]  # fmt: skip
+    found = {file.relative_to(ROOT).as_posix(): asking(file.read_text()) for file in files}
+    assert {name for name, lines in found.items() if lines} == set(MAY_ASK)
+    assert asking("isinstance(x, (A, B))\nisinstance(x, torch.nn.Parameter)\nis_a(x, A)") == [1]
+
+
 def test_a_comparer_is_found() -> None:
     text = (
         "def test_x():\n    assert torch.equal(a, b)\n    def hold(a, b): assert torch.equal(a, b)\n"

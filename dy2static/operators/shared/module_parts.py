@@ -177,8 +177,10 @@ def registers(session: Session, module: Any, name: str, *value: Any) -> bool:
     noted = session.journal.frames[0]
     if not any(Place("content", one) in noted or several(one) is not None for one in held):
         return False
-    return isinstance(value[:1] and value[0], (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer, Choice)) or (
-        any(_may_have(one, name) for one in held))
+    first = value[:1] and value[0]
+    of_module = is_a(first, (torch.nn.Module, Choice)) or is_a(first, torch.Tensor) and (
+        isinstance(first, torch.nn.Parameter) or isinstance(first, torch.nn.Buffer))
+    return of_module or any(_may_have(one, name) for one in held)
 
 
 def _may_have(held: dict[str, Any], name: str) -> bool:
