@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators.calls import keyed
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import keyed_keys, tensor_keys
 from dy2static.operators.provenance.chosen import hashed
 from dy2static.operators.provenance.names_read import note_answers
@@ -28,6 +29,7 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
     session = active()
     if session is None:
         return _built(parts)
+    parts = tuple(part if len(part) == 2 else (user_methods.mapping_of(part[0]),) for part in parts)
     note_answers(session, *(part[0] for part in parts if len(part) == 1))
     return _of_parts(session, [(opened(tensor_keys.own(session, part[0])), *part[1:]) for part in parts])
 

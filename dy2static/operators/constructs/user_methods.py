@@ -16,12 +16,13 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import boundary, numpy_arrays
-from dy2static.operators.calls.call import call
+from dy2static.operators.calls.call import call, items_of_mapping
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared import namespaces
 from dy2static.operators.shared.policy import ORDERINGS, home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from runtime.kinds import is_a
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
@@ -150,6 +151,13 @@ def _may_have(value: Choice, name: str) -> bool:
 def is_users(method: types.FunctionType | None) -> bool:
     """Whether a method is a user's, whose code is converted."""
     return method is not None and (method.__code__ in ORDERINGS or not home_of(method.__code__.co_filename))
+
+
+def mapping_of(value: Any) -> Any:
+    """A mapping of a user's as the dict that its ``keys`` and ``__getitem__`` give; anything else as it is."""
+    if is_a(value, (dict, Choice, Keyed, torch.nn.Module)) or not is_users(python_method(value, "keys")):
+        return value
+    return dict(items_of_mapping(value))
 
 
 def unary(session: Session, op: str, value: Any) -> Any:

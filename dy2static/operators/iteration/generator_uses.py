@@ -12,10 +12,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-import torch
-
 from dy2static.operators.calls import growing
-from dy2static.operators.calls.call import items_of_mapping
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import length_hint
@@ -27,7 +24,6 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined, python_method
 from runtime.kinds import is_a
-from runtime.ops.keyed import Keyed
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
 
@@ -110,11 +106,8 @@ def listed(session: Session, value: Any, asks: Asks = Asks.NOBODY) -> Any:
 def mapped_items(session: Session, value: Any) -> Any:
     """What a dict is made of, or updated by, where a user's methods give it: a dict, or a list of pairs; anything else
     as it is."""
-    if is_a(value, (dict, Choice, Keyed, torch.nn.Module)) or growing.is_growing(value):
-        return value
-    if user_methods.is_users(python_method(value, "keys")):
-        return dict(items_of_mapping(value))
-    if hasattr(type(value), "keys"):
+    value = value if growing.is_growing(value) else user_methods.mapping_of(value)
+    if is_a(value, Choice) or hasattr(type(value), "keys") or growing.is_growing(value):
         return value
     value = listed(session, value)
     if type(value) in (list, tuple) and not growing.is_growing(value):

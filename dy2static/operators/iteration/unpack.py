@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import boundary, growing
-from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping, items_of_mapping
+from dy2static.operators.calls.call import KEYWORDS, Broken, PerhapsUnfit, Unfit, call, is_mapping
 from dy2static.operators.calls.sequences import StagedSequence, spelled
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
@@ -28,9 +28,8 @@ from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_
 from dy2static.operators.iteration.traced_for import as_list, iterate
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute
 from runtime.kinds import is_a
-from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
@@ -223,8 +222,8 @@ def _keywords(value: Any) -> Any:
         value = distribute(session, value, lambda option: dict(option) if type(option) is dict else option, itself=True)
     elif type(value) is dict:
         value = dict(value)
-    elif not is_a(value, Keyed) and user_methods.is_users(python_method(value, "keys")):
-        value = dict(items_of_mapping(value))
+    else:
+        value = user_methods.mapping_of(value)
     return {f"{KEYWORDS}{next(_numbers)}": value} if is_a(value, Choice) or type(value) is dict else value
 
 
