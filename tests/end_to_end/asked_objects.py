@@ -14,6 +14,7 @@ from typing import Any
 # What programs are written into a file with.
 HEAD = """
 import collections
+import collections.abc
 import copy
 import functools
 import heapq
@@ -368,6 +369,8 @@ ASKED: dict[str, str] = {
     "vars": "y = y * vars(w)['k']",
     "dict": "y = y * w.__dict__['k']",
     "isinstance": "y = y + isinstance(w, list)",
+    "isinstance abstract": "y = y + isinstance(w, collections.abc.Mapping)",
+    "isinstance sized": "y = y + isinstance(w, (int, collections.abc.Sized))",
     "isinstances": "y = y + isinstance(w, (list, Plain, dict))",
     "type": "y = y + (type(w) is Plain)",
     "class": "y = y + (w.__class__ is Plain)",

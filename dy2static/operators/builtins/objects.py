@@ -123,12 +123,16 @@ def _is_instance(session: Session, value: Any, classes: Any) -> bool:
         elif type(one).__instancecheck__ not in _PYTHONS_CHECKS:
             if isinstance(value, one):
                 return True
-        elif issubclass(type(value), one) or issubclass(_class_said(session, value), one):
+        elif type(value) is one or type(one).__instancecheck__ is _BY_TYPE and issubclass(type(value), one):
+            return True
+        elif issubclass(_class_said(session, value), one) or issubclass(type(value), one):
             return True
     return False
 
 
-_PYTHONS_CHECKS: tuple[Any, ...] = (type.__instancecheck__, abc.ABCMeta.__instancecheck__)
+_BY_TYPE: Any = type.__instancecheck__
+_PYTHONS_CHECKS: tuple[Any, ...] = (_BY_TYPE, abc.ABCMeta.__instancecheck__)
+"""The second asks for the ``__class__`` first."""
 
 
 def _options(classes: Any) -> tuple[Any, ...]:

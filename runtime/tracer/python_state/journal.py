@@ -420,7 +420,7 @@ class Journal:
         global _bound
         self.stores += 1
         _bound += place.kind in _BINDINGS
-        self.outside += place.kind != "context" and not self._is_made(place.owner)
+        self.outside += place.kind == "global" or place.kind != "context" and not self._is_made(place.owner)
 
     def _is_made(self, owner: Any) -> bool:
         """Whether the trace made an object; of containers those that it has not met elsewhere."""
