@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from runtime import torch_internals
+from runtime.torch_internals import SETTINGS
 
 Value = bool | int
 Plain = bool | int | float | str | None
@@ -110,17 +111,6 @@ def _autocast() -> str:
 
 
 AUTOCAST = "autocast"
-SETTINGS = frozenset(f"torch.{name}()" for name in """
-    get_float32_matmul_precision get_num_threads get_num_interop_threads is_warn_always_enabled
-    is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode is_anomaly_enabled
-    is_inference_mode_enabled get_default_dtype get_default_device are_deterministic_algorithms_enabled
-    backends.cuda.flash_sdp_enabled backends.cuda.mem_efficient_sdp_enabled backends.cuda.math_sdp_enabled
-    backends.cuda.cudnn_sdp_enabled backends.cuda.fp16_bf16_reduction_math_sdp_allowed
-    backends.cuda.preferred_linalg_library backends.mha.get_fastpath_enabled
-""".split())  # fmt: skip
-"""Functions of PyTorch without arguments that say how the process is set."""
-
-
 def is_setting(name: str) -> bool:
     """Whether a text is the name of a setting: ``autocast``, one of ``SETTINGS``, or an attribute of torch.backends."""
     steps = name.split(".")
@@ -144,5 +134,5 @@ def setting(name: str) -> Plain:
 
 
 __all__ = [
-    "AUTOCAST", "Answer", "Plain", "QUESTIONS", "Question", "SETTINGS", "Value", "is_setting", "question", "setting",
+    "AUTOCAST", "Answer", "Plain", "QUESTIONS", "Question", "Value", "is_setting", "question", "setting",
 ]  # fmt: skip

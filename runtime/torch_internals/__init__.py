@@ -128,6 +128,7 @@ from runtime.torch_internals.modes import (
     autocast_on,
     autocast_state,
     below_autograd,
+    callers_anomaly,
     casting_as,
     changed_modes,
     changes_results,
@@ -192,11 +193,13 @@ from runtime.torch_internals.schemas import (
     types_taken,
 )
 from runtime.torch_internals.settings import (
+    SETTINGS,
     Settings,
     changed_settings,
     cuda_settings,
     is_setting,
     put_back_settings,
+    setting_functions,
     settings,
     settled_settings,
     under_settings,
@@ -226,6 +229,8 @@ OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
 __all__ = [
+    "SETTINGS",
+    "setting_functions",
     "CANNOT_TELL",
     "KEEPERS",
     "LEAF",
@@ -278,6 +283,7 @@ __all__ = [
     "CASTING_KERNELS",
     "cast_inside",
     "casts_inside",
+    "callers_anomaly",
     "changed_modes",
     "changed_settings",
     "comes_of_shapes",

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -147,13 +148,33 @@ def changes_results() -> bool:
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Run fake tensors without the caller's dispatch modes, anomaly detection and hooks on saved tensors noticing."""
+    check_nan = torch.is_anomaly_check_nan_enabled()
     with contextlib.ExitStack() as stack:
         stack.enter_context(_disable_current_modes())
         if torch.is_anomaly_enabled():
             stack.enter_context(torch.autograd.set_detect_anomaly(False))
+            stack.enter_context(_noted(True, check_nan))
         if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
             stack.enter_context(torch.autograd.graph.saved_tensors_hooks(_unchanged, _unchanged))
         yield
+
+
+_switched_off = threading.local()
+
+
+@contextlib.contextmanager
+def _noted(*anomaly: bool) -> Iterator[None]:
+    before, _switched_off.anomaly = callers_anomaly(), anomaly
+    try:
+        yield
+    finally:
+        _switched_off.anomaly = before
+
+
+def callers_anomaly() -> tuple[bool, bool] | None:
+    """Whether anomaly detection is on, and looks for nans, where ``undisturbed`` has switched it off."""
+    found: tuple[bool, bool] | None = getattr(_switched_off, "anomaly", None)
+    return found
 
 
 def _unchanged(value: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -133,6 +134,32 @@ def _told(get: Callable[[], Any]) -> Any:
         return get()
     except RuntimeError:
         return None
+
+
+SETTINGS = frozenset(f"torch.{name}()" for name in """
+    get_float32_matmul_precision get_num_threads get_num_interop_threads is_warn_always_enabled
+    is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode is_anomaly_enabled
+    is_inference_mode_enabled get_default_dtype get_default_device are_deterministic_algorithms_enabled
+    backends.cuda.flash_sdp_enabled backends.cuda.mem_efficient_sdp_enabled backends.cuda.math_sdp_enabled
+    backends.cuda.cudnn_sdp_enabled backends.cuda.fp16_bf16_reduction_math_sdp_allowed
+    backends.cuda.preferred_linalg_library backends.mha.get_fastpath_enabled is_anomaly_check_nan_enabled
+    autograd._profiler_enabled autograd.is_multithreading_enabled
+    _C._is_multithreading_enabled autograd.is_view_replay_enabled _C._is_view_replay_enabled
+    _C._autograd._saved_tensors_hooks_is_enabled sparse.check_sparse_tensor_invariants.is_enabled
+    _C._check_sparse_tensor_invariants __future__.get_overwrite_module_params_on_conversion
+    __future__.get_swap_module_params_on_conversion
+""".split())  # fmt: skip
+"""Functions of PyTorch without arguments that say how the process is set."""
+
+
+@functools.cache
+def setting_functions() -> dict[str, Any]:
+    """Those of ``SETTINGS`` that this version of PyTorch has, by name."""
+    found = {}
+    for name in SETTINGS:
+        with contextlib.suppress(AttributeError):
+            found[name] = attrgetter(name.removeprefix("torch.").removesuffix("()"))(torch)
+    return found
 
 
 def changed_settings(before: list[Any]) -> Settings:

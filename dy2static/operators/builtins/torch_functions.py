@@ -41,9 +41,15 @@ def _keeps_casts(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]
     return session.outside.cache
 
 
+def _anomaly(function: Any) -> Any:
+    return lambda session, args, kwargs: settings.anomaly(session, function)
+
+
 HANDLERS: list[tuple[Any, Any]] = [
     (function, _taken_over) for function in (
         torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
     )
-] + [(torch.range, _range), (torch.is_autocast_cache_enabled, _keeps_casts)]  # fmt: skip
+] + [(torch.range, _range), (torch.is_autocast_cache_enabled, _keeps_casts)] + [
+    (function, _anomaly(function)) for function in (torch.is_anomaly_enabled, torch.is_anomaly_check_nan_enabled)
+]  # fmt: skip

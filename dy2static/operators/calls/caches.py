@@ -39,7 +39,7 @@ from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.storage_table import Snapshot
-from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.numbers.staged_size import in_eager
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording.interceptor import Interceptor
@@ -65,8 +65,8 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         TraceError: D2S276, if it cannot be told what the cache would give and count.
     """
     inside = _is_made_inside(f)
-    args = tuple(map(_as_called, args))
-    kwargs = {name: _as_called(arg) for name, arg in kwargs.items()}
+    args = tuple(map(in_eager, args))
+    kwargs = {name: in_eager(arg) for name, arg in kwargs.items()}
     if inside:
         boundary.require(session, f, args, kwargs)
     asked_methods.require_hashed(session, f"{_name(f)}()", (*args, *kwargs.values()))
@@ -236,15 +236,6 @@ def _is_table(f: Any, referents: list[Any], place: int) -> bool:
 
 
 # -- calls
-
-
-def _as_called(value: Any) -> Any:
-    """An argument as eager has it: what stands for a ``torch.Size`` would stay in the cache, as a key."""
-    if type(value) is tuple:
-        return tuple(map(_as_called, value))
-    if is_a(value, StagedSize) and all(type(size) is int for size in value):
-        return torch.Size(value)
-    return value
 
 
 def _of_trace(session: Session) -> Any:

@@ -67,6 +67,7 @@ from runtime.tracer.ambient.calls import Findings, tensors_in
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers import number_arguments
+from runtime.tracer.numbers.staged_size import in_eager
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.recording import backward, faults, leaf_gradients, reads
 from runtime.tracer.values import identities
@@ -239,6 +240,7 @@ def _call_unconverted(
     session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     numpy_arrays.require_no_data(session, f, (*args, *kwargs.values()))
+    args, kwargs = tuple(map(in_eager, args)), {name: in_eager(arg) for name, arg in kwargs.items()}
     held = contents.cells_of(f)
     if not home:
         note_reads(session, f, (*args, *kwargs.values()))

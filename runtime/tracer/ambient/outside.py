@@ -24,6 +24,8 @@ class Outside(SessionPart):
     cache: bool = state(VALUE)
     """Whether autocast keeps cast weights outside; a trace lets it keep none."""
     settings: Any = state(VALUE)
+    answers: dict[str, Any] = state(VALUE)
+    """What functions that ask for a setting answer where the trace begins, by name."""
     hooks: Any = state(VALUE)
     """Those for saved tensors."""
     asks_gradients: bool = state(KEPT, False)  # a failed try asked, too
@@ -36,6 +38,7 @@ class Outside(SessionPart):
         self.autocast = torch_internals.autocast_state()
         self.cache = torch.is_autocast_cache_enabled()
         self.settings = torch_internals.settled_settings()
+        self.answers = {name: function() for name, function in torch_internals.setting_functions().items()}
         self.hooks = torch_internals.saved_tensor_hooks()
 
     @contextlib.contextmanager

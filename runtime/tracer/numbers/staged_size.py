@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -22,6 +23,16 @@ def _in_words(value: Any) -> Any:
         return value
     plain = {"int": 0, "bool": False, "float": 0.0, "str": ""}
     return tuple(plain[one.kind] if is_a(one, Staged) else one for one in value)
+
+
+def in_eager(value: Any) -> Any:
+    """An argument as code that is not converted expects it: such code may ask for the class, or keep the value."""
+    if type(value) is tuple:
+        parts = tuple(map(in_eager, value))
+        return value if all(map(operator.is_, parts, value)) else parts
+    if type(value) is StagedSize and all(type(size) is int for size in value):
+        return torch.Size(value)
+    return value
 
 
 class StagedSize(tuple[Any, ...]):

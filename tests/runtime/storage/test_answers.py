@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from runtime.storage.answers import AUTOCAST, QUESTIONS, SETTINGS, is_setting, question, setting
+from runtime.storage.answers import AUTOCAST, QUESTIONS, is_setting, question, setting
+from runtime.torch_internals import setting_functions
 
 
 def _with_gradient() -> torch.Tensor:
@@ -86,7 +87,7 @@ def test_what_is_no_question(name: str) -> None:
     assert question(name) is None
 
 
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@pytest.mark.parametrize("name", sorted(setting_functions()))
 def test_settings_have_plain_values(name: str) -> None:
     assert is_setting(name)
     assert type(setting(name)) in (bool, int, float, str) or name.startswith("torch.backends.cuda")
