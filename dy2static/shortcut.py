@@ -153,7 +153,7 @@ def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], a
             conditions.append(f"{writer.bind(sharing)}({every}) == {writer.bind(shared)}")
         else:
             conditions.append(_apart(writer, dict(zip(inputs, arguments.tensors))))
-    if found.traced.program.writes:
+    if found.traced.tells_apart:
         tensors = [*arguments.tensors, *found.tensors()]
         if not found.sharing and len(writer.given) == len(tensors):
             conditions.append(_apart(writer, dict(zip(writer.given, tensors))))

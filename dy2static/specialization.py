@@ -262,7 +262,7 @@ class Specialization:
         for position, key in self.parameters:
             if looks(tensors[position]) != key:
                 return f"'{self.reads[position].live.parameter.name}' has another shape, dtype, device or requires_grad"
-        if self.traced.program.writes and sharing([*arguments.tensors, *tensors]) != self.sharing:
+        if self.traced.tells_apart and sharing([*arguments.tensors, *tensors]) != self.sharing:
             return "other tensors share memory"
         return None
 
@@ -312,7 +312,7 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         reads,
         [(position, looks(tensor)) for position, (read, tensor) in enumerate(zip(reads, tensors))
          if read.slot is None or id(read.live.owner) not in covered],
-        sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
+        sharing([*arguments.tensors, *tensors]) if traced.tells_apart else (),
         arguments.rebuild(specs, opened=_as_specs(arguments.opened.values()))[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],

@@ -76,8 +76,10 @@ QUESTIONS: dict[str, Context] = {
 FORMS = {
     "given back": "    return {question}, x + 1",
     "decides": "    if {question} == {usual}:\n        return x * 2\n    return x - 1",
-    "on a path": "    said = None\n    if x.sum() > 0:\n        said = str({question})\n        x = x * 2\n    return said, x",
-    "in a loop": "    for i in range(int(x.sum())):\n        x = x + (0.5 if {question} == {usual} else 0.25)\n    return x",
+    "on a path":
+        "    said = None\n    if x.sum() > 0:\n        said = str({question})\n        x = x * 2\n    return said, x",
+    "in a loop":
+        "    for i in range(int(x.sum())):\n        x = x + (0.5 if {question} == {usual} else 0.25)\n    return x",
 }  # fmt: skip
 ORDERS = ("usual first", "other first")
 

@@ -40,6 +40,18 @@ class Ahead:
     """Of how many inputs the trace may ask to be told whether they need a gradient (``Undecided``)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """Where a tensor among the arguments was found as well; without an ``owner`` it is always this very tensor."""
+
+    argument: str
+    """Its label."""
+    owner: Any
+    attribute: str
+    label: str
+    """How the user would call it there."""
+
+
 @dataclass(frozen=True)
 class Findings:
     """What earlier attempts at a trace found out."""
@@ -51,6 +63,8 @@ class Findings:
 
     whole: frozenset[int] = frozenset()
     """Numbers of the arguments' containers that something outside leads to as well: they are what they are."""
+    elsewhere: frozenset[Elsewhere] = frozenset()
+    """Tensors among the arguments that something outside leads to as well: they are these very tensors."""
     by_reference: frozenset[str] = frozenset()
     """The classes of what is changed inside of lists that grow: these hold it by reference then (see ``heaps`` for
     lists, ``tables`` for dicts and objects)."""

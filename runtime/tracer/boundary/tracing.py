@@ -119,6 +119,9 @@ class Traced:
     adding: list[tuple[Place, int]] = field(default_factory=list)
     """Lists from outside that each run changes, with how many items they have to have."""
 
+    tells_apart: bool = False
+    """Whether it matters which of the caller's tensors are one, or share memory: some are written, or gradients of them
+    are computed."""
     gradients: Sequence[AskedGradient] = ()
     """Those that the function asks for by the caller's tensors: each call is asked what these were computed of."""
     functions: dict[str, Any] = field(default_factory=dict)
@@ -239,11 +242,12 @@ def _trace_once(
             session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
             for real, label in zip(arguments.tensors, arguments.labels)
         ]
+        given = [session.inputs.as_given(fake) for fake in fakes]
         opened = open_values.enter(session, arguments)
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
     whole = session.call.known.whole
     try:
-        bound, built = arguments.rebuild(fakes, whole, opened)
+        bound, built = arguments.rebuild(given, whole, opened)
     except HoldsItself:
         raise session.error(
             "an argument is a tuple, or an object of a class of one or of a dict, that holds itself", code="D2S228",
@@ -373,6 +377,7 @@ def _trace_once(
         ends_in,
         stand_ins,
         session.call.adding,
+        bool(writes or session.graph.gradients_asked),
         session.inputs.gradients,
         dict(session.graph.hook_functions),
     )

@@ -15,7 +15,7 @@ from runtime.ir.types import said
 from runtime.ir.views import HOLE
 from runtime.kinds import is_a
 from runtime.torch_internals import batches
-from runtime.tracer.ambient.calls import Undecided
+from runtime.tracer.ambient.calls import Elsewhere, Findings, Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.ambient.module_slots import hides
 from runtime.tracer.ambient.unasked import reader
@@ -115,6 +115,25 @@ class Inputs:
         self.session.register(fake, info)
         info.cached, info.cached_for = var, storage.value
         return fake
+
+    def as_given(self, fake: torch.Tensor) -> torch.Tensor:
+        """What the function is given for an argument: what stands for it, or, if something outside leads to it as well,
+        the tensor itself, as an attempt before found it there; that it is the one there becomes a condition."""
+        var = self.own_variable(fake)
+        assert var is not None
+        real = self._reals[var]
+        found = next((one for one in self.session.call.known.elsewhere if one.argument == var.hint), None)
+        if found is None:
+            return fake
+        if found.owner is not None:
+            self._hints[id(real)] = (real, found.owner, found.attribute, found.label)
+        now = self.place_of(real)
+        ask(self.session, fake, f"is the tensor {id(real)}", lambda given: given is now())
+        del self._input_fakes[var]  # the Program does not read it
+        storage = self.session.info(fake).storage
+        beside = self._real_storages[storage_key(real)]
+        beside[:] = [(other, shown) for other, shown in beside if shown is not storage]
+        return real
 
     def _require_known(self, real: torch.Tensor, label: str) -> None:
         """Refuse a tensor that is more than one block of memory.
@@ -331,6 +350,10 @@ class Inputs:
             return found.fake
         hint = self._hints.get(id(real))
         owner, attribute, label = hint[1:] if hint else (None, "", "")
+        argument = next((var for var in self._input_fakes if self._reals[var] is real), None)
+        if argument is not None and not self.session.call.ahead.in_file:
+            raise self.session.restart(Findings(elsewhere=frozenset(
+                (Elsewhere(argument.hint, owner, attribute, label or f"the argument '{argument.hint}'"),))))
         fake = torch_internals.fake_like(self.session.fake_mode, real, {})
         kind = "constant"
         if is_a(owner, torch.nn.Module):
