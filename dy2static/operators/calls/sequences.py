@@ -22,6 +22,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import several
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import growing
 
 
@@ -260,6 +261,21 @@ class TensorRows(StagedSequence):
         return row
 
 
+class ArrayItems(StagedSequence):
+    """An array of NumPy's whose first size is symbolic."""
+
+    python_name = "ndarray"
+
+    def __init__(self, session: Session, array: NumpyArray) -> None:
+        self.array = array
+
+    def length(self, session: Session) -> Any:
+        return session.sizes.staged(session.fake(self.array.tensor).shape[0])
+
+    def get(self, session: Session, index: Any) -> Any:
+        return traced(session, operator.getitem, (self.array, index), {})
+
+
 class Characters(StagedSequence):
     """The characters of text that is only known while the Program runs."""
 
@@ -403,7 +419,7 @@ def spelled(value: Any) -> Any:
 
 
 def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
-    """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
+    """The value as a staged sequence, if it is one or is a tensor or array whose first size is symbolic."""
     if is_a(value, StagedSequence):
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
@@ -412,11 +428,14 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
         return Characters(value)
     if is_a(value, UserList) and _reads_its_data(type(value)):
         return staged_sequence(session, vars(value).get("data"))
-    if is_a(value, torch.Tensor) and session.knows(value):
-        fake = session.fake(value)
-        if fake.dim() and type(fake.shape[0]) is not int:
-            return TensorRows(session, value)
-    return None
+    if is_a(value, torch.Tensor) and session.knows(value) and _is_open(session, value):
+        return TensorRows(session, value)
+    return ArrayItems(session, value) if is_a(value, NumpyArray) and _is_open(session, value.tensor) else None
+
+
+def _is_open(session: Session, tensor: torch.Tensor) -> bool:
+    fake = session.fake(tensor)
+    return fake.dim() > 0 and type(fake.shape[0]) is not int
 
 
 def _reads_its_data(cls: type[UserList[Any]]) -> bool:
@@ -430,7 +449,7 @@ def stored_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "ENDLESS", "Characters", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap",
-    "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
-    "spelled", "staged_sequence", "stored_sequence",
+    "ENDLESS", "ArrayItems", "Characters", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator",
+    "StagedMap", "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows",
+    "Transposed", "changed", "spelled", "staged_sequence", "stored_sequence",
 ]  # fmt: skip

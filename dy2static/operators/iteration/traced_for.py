@@ -79,7 +79,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if is_a(iterable, Staged) and iterable.kind != "str":
         iter(iterable)  # raises what eager raises
-    if is_a(iterable, NumpyArray):
+    if is_a(iterable, NumpyArray) and staged_sequence(session, iterable) is None:
         iterable = list(numpy_arrays.items(session, iterable))
     (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
