@@ -53,6 +53,10 @@ class StagedSequence:
         """The number of items, a plain or staged int."""
         raise NotImplementedError
 
+    def has(self, session: Session, index: Any) -> Any:
+        """Whether there is an item at an index, once all before it were taken."""
+        return index < self.length(session)
+
     def get(self, session: Session, index: Any) -> Any:
         """The item at an index from 0 on; the caller has checked it."""
         raise NotImplementedError
@@ -316,6 +320,9 @@ class StagedEnumerate(StagedIterator):
     def length(self, session: Session) -> Any:
         return self.inner.length(session)
 
+    def has(self, session: Session, index: Any) -> Any:
+        return self.inner.has(session, index)
+
     def get(self, session: Session, index: Any) -> Any:
         position = index if type(self.start) is int and self.start == 0 else self.start + index
         return position, self.inner.get(session, index)
@@ -385,16 +392,33 @@ class StagedReversed(StagedIterator):
         self._held = held_now(inner.target) if is_a(inner, GrownItems) else None
 
     def length(self, session: Session) -> Any:
-        self._require_unchanged(session)
         return self._length
 
+    def has(self, session: Session, index: Any) -> Any:
+        """Python takes the item that is there now, and ends where there is none any more."""
+        more = index < self._length
+        if not self._is_changed():
+            return more
+        return session.scalar("and_", more, self._is_there(session, index))
+
     def get(self, session: Session, index: Any) -> Any:
-        self._require_unchanged(session)
+        if self._is_changed():
+            session.emit("assert", [session.operand(self._is_there(session, index))], attrs={
+                "exception": "RuntimeError", "message": "a list became shorter while something took reversed() of it"})
         return self.inner.get(session, self._length - 1 - index)
 
-    def _require_unchanged(self, session: Session) -> None:
-        if is_a(self.inner, GrownItems) and self._held and not _same(self._held, held_now(self.inner.target)):
-            raise changed(session, self.inner.target)
+    def _is_changed(self) -> bool:
+        """Whether the list may hold something else by now."""
+        if not is_a(self.inner, GrownItems):
+            return False
+        assert self._held is not None
+        return not _same(self._held, held_now(self.inner.target))
+
+    def _is_there(self, session: Session, index: Any) -> Any:
+        target = self.inner.target if is_a(self.inner, GrownItems) else None
+        if is_a(target, deque):
+            raise changed(session, target)
+        return self._length - 1 - index < array.length(session, target)
 
 
 class Transposed(StagedIterator):

@@ -133,7 +133,7 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
     counted = _WithCounter(names, start)
 
     def condition() -> Any:
-        more = counted.counter < sequence.length(session)  # the body may change the list that it goes over
+        more = sequence.has(session, counted.counter)  # the body may change the list that it goes over
         if test is None:
             return more
         going = truth_of(session, test())
