@@ -415,7 +415,8 @@ class StagedReversed(StagedIterator):
         return not _same(self._held, held_now(self.inner.target))
 
     def _is_there(self, session: Session, index: Any) -> Any:
-        target = self.inner.target if is_a(self.inner, GrownItems) else None
+        assert is_a(self.inner, GrownItems)
+        target = self.inner.target
         if is_a(target, deque):
             raise changed(session, target)
         return self._length - 1 - index < array.length(session, target)
