@@ -67,22 +67,16 @@ def test_threads_have_one_each(tmp_path: Path) -> None:
     x = torch.tensor([1.0, 2.0, 0.5])
     static, (expected, _) = to_static(f), f(x)
     static(x)
-    in_threads(static, x, expected)
     dy2static.save(static, tmp_path / "f")
     loaded = dy2static.load(tmp_path / "f")
-    in_threads(loaded, x, expected)
-    in_threads(pickle.loads(pickle.dumps(loaded)), x, expected)
-
-
-def in_threads(static: Any, x: torch.Tensor, expected: torch.Tensor) -> None:
     same: list[bool] = []
-    threads = [threading.Thread(target=lambda: same.extend(torch.equal(static(x)[0], expected) for _ in range(20)))
-               for _ in range(4)]  # fmt: skip
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert same == [True] * 80
+    threads = [threading.Thread(target=lambda one=one: same.extend(torch.equal(one(x)[0], expected) for _ in range(20)))
+               for one in (static, loaded, pickle.loads(pickle.dumps(loaded))) for _ in range(4)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same == [True] * 240
 
 
 def seeded_anew(x):

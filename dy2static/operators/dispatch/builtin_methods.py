@@ -133,6 +133,11 @@ def _until_found(session: Session, owner: Any, name: str, given: Any) -> Any:
     """Such a method, where what is asked for the items is the user's code."""
     if not is_a(given, types.GeneratorType) and not generator_uses.gives_items(session, given):
         return NotImplemented
+    source = generator_uses.source_of(session, given, whole=False)
+    if source is not None and name in ("isdisjoint", "issuperset"):
+        inside = generator_uses.mapped(session, lambda item: traced_compare.contains(session, owner, item), source)
+        found = generator_uses.any_all(session, inside, name == "isdisjoint")
+        return found if name == "issuperset" else session.scalar("not_", found) if is_a(found, Staged) else not found
     found = call_function(session, _STOPPING[name], (owner, given), {})
     if name == "intersection":
         return found if type(owner) is set else traced(session, frozenset, (found,), {})
