@@ -53,7 +53,7 @@ IN_PYTHON = tuple(
         ("builtins", "json_in_python.py"), ("builtins", "faulty_calls_in_python.py"),
         ("iteration", "iterators_in_python.py"),
         ("values", "sequences_in_python.py"), ("values", "texts_in_python.py"),
-        ("calls", "shown_in_python.py"), ("calls", "tensors_in_python.py"),
+        ("calls", "numpy_in_python.py"), ("calls", "shown_in_python.py"), ("calls", "tensors_in_python.py"),
         ("calls", "keyed_in_python.py"), ("calls", "named_tuples_in_python.py")))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
 STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, collections, heapq))

@@ -31,6 +31,8 @@ _ITERTOOLS = {
     "accumulate", "chain", "dropwhile", "filterfalse", "from_iterable", "islice", "pairwise", "starmap", "takewhile",
 }  # fmt: skip
 """Those of ``itertools``, which may be called by a name or as an attribute. Of others that are called so, none asks."""
+_METHODS = {"isdisjoint", "issuperset"}
+"""Methods of sets that may leave an iterator."""
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -47,7 +49,7 @@ class _Call(Transformer):
                 isinstance(node.func, gast.Lambda) and not _has_star(node)):
             return node
         name = getattr(node.func, "id", None)
-        taken = name in _CONSUMERS or name in _ITERTOOLS or _attribute(node.func) in _ITERTOOLS
+        taken = name in _CONSUMERS or name in _ITERTOOLS or _attribute(node.func) in _ITERTOOLS | _METHODS
         args = [node.func, *(map(consumed, node.args) if taken else node.args)]
         return replace_expr(f"{OPERATORS}.call(args, **keywords)", args=args, keywords=node.keywords, origin=node)
 

@@ -95,12 +95,18 @@ def _held(op: Operator, values: list[Any], gives: list[str], shapes: list[Any]) 
     """What NumPy gives as tensors. Errors raised: ProgramError, it is not what the Program was made for."""
     kinds = list(map(host_numpy.kind_of, values))
     tensors = [host_numpy.to_tensor(one) for one in values] if kinds == gives else []
-    if not tensors or [(one.dtype, tuple(one.shape)) for one in tensors] != shapes:
+    if not tensors or not all(_looks_like(one, *like) for one, like in zip(tensors, shapes)):
         raise ProgramError(
             f"{op.name.removeprefix('host.')} gives other arrays for these values than for those that it was tried "
             "with while tracing", location=op.location, code="D2S213",
             hint="Do it outside the converted function, or in a function marked not_to_static.")
     return tensors
+
+
+def _looks_like(tensor: torch.Tensor, dtype: torch.dtype, shape: Any) -> bool:
+    """Whether a result is what the Program was made for; a size that has a name is any."""
+    return tensor.dtype == dtype and tensor.dim() == len(shape) and all(
+        type(wanted) is str or size == wanted for size, wanted in zip(tensor.shape, shape))
 
 
 def _require(op: Operator, values: list[Any], types: list[type]) -> None:

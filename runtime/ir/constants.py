@@ -39,6 +39,13 @@ _UNESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _DECIMAL_BITS = 10_000  # beyond this Python may refuse decimal digits; hexadecimal has no limit
 
 
+class MadeByRuns:
+    """An operand that each run makes anew, so that a file holds it by a number: a random generator of the function's.
+
+    The text form has none.
+    """
+
+
 def quote(text: str) -> str:
     r"""A string in double quotes; what is not printable is escaped.
 

@@ -15,7 +15,7 @@ import torch
 from runtime.errors import ProgramError
 from runtime.ir.assume import symbols_of
 from runtime.ir.block import Block
-from runtime.ir.constants import spell_constant
+from runtime.ir.constants import MadeByRuns, spell_constant
 from runtime.ir.definition import OpDefinition, definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.inference import check_flow, check_types, fits
@@ -164,7 +164,7 @@ class _Verifier:
         for leaf in _constants(value):
             if leaf is UNDEF:
                 site.fail("undef", "undef may only be yielded")
-            if not self.live and spell_constant(leaf) is None:
+            if not self.live and spell_constant(leaf) is None and not isinstance(leaf, MadeByRuns):
                 kind = type(leaf)
                 site.fail("operand", f"an object of type {kind.__module__}.{kind.__qualname__} is no operand")
 

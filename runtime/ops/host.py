@@ -24,6 +24,7 @@ from typing import Any
 import numpy
 import torch
 
+from runtime.ir.constants import MadeByRuns
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ir.types import ScalarKind, ScalarType, TensorType
@@ -79,7 +80,11 @@ CLOCKS: dict[str, ScalarKind] = {
 _SYSTEM = random.SystemRandom()
 
 
-class Made:
+FAMILIES = ("random", "numpy", "generator")
+"""What generators that a function makes are of: ``random.Random``, ``RandomState``, ``default_rng``."""
+
+
+class Made(MadeByRuns):
     """A generator that each run of a Program makes anew: ``random.Random(3)`` in the user's function.
 
     >>> made = Made("random")
@@ -89,18 +94,21 @@ class Made:
     """
 
     def __init__(self, family: str) -> None:
-        self._family = family
+        self.family = family
         self._here = threading.local()  # runs in several threads have one each
 
     def start(self, *args: Any, **kwargs: Any) -> None:
         """A new one begins."""
-        self._here.made = new_generator(self._family)(*args, **kwargs)
+        self._here.made = new_generator(self.family)(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return Made, (self.family,)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._here.made, name)
 
 
-class MadeTorch:
+class MadeTorch(MadeByRuns):
     """The same for a ``torch.Generator``, which kernels are given themselves.
 
     >>> MadeTorch(torch.device("cpu")).here().initial_seed() == torch.Generator().initial_seed()
@@ -108,14 +116,17 @@ class MadeTorch:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self._device = device
+        self.device = device
         self._here = threading.local()
+
+    def __reduce__(self) -> Any:
+        return MadeTorch, (self.device,)
 
     def here(self) -> torch.Generator:
         """The one of this thread; the Program seeds it where the function makes one."""
         made: torch.Generator | None = getattr(self._here, "made", None)
         if made is None:
-            made = self._here.made = torch.Generator(self._device)
+            made = self._here.made = torch.Generator(self.device)
         return made
 
 
@@ -239,7 +250,7 @@ _TABLE: dict[str, tuple[Function, ScalarKind | None]] = {
     "secrets.randbelow": (_secret("randbelow"), "int"),
     "secrets.token_hex": (_secret("token_hex"), "str"),
     "secrets.token_urlsafe": (_secret("token_urlsafe"), "str"),
-    **{f"{family}.new": (_start, None) for family in ("random", "numpy", "generator")},
+    **{f"{family}.new": (_start, None) for family in FAMILIES},
     "torch.manual_seed": (_manual_seed, None),
     "torch_generator.manual_seed": (_seed, None),
     "torch_generator.initial_seed": (_initial_seed, "int"),

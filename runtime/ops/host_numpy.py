@@ -111,6 +111,15 @@ def function_of(name: str) -> Callable[..., Any]:
     return found
 
 
+def is_ufunc(name: str) -> bool:
+    """Whether a name in the table is that of a ufunc: what it gives has the shape to which its operands are broadcast.
+
+    >>> is_ufunc("add"), is_ufunc("add.reduce")
+    (True, False)
+    """
+    return type(function_of(name)) is numpy.ufunc
+
+
 def _predicate(name: str, *args: Any, **kwargs: Any) -> numpy.bool_:
     """A bool of Python's, as Variables carry it."""
     return numpy.bool_(getattr(numpy, name)(*args, **kwargs))

@@ -40,7 +40,7 @@ def namespaces(program: Program) -> list[str]:
 
 
 def require_no_code(program: Program) -> None:
-    """Errors raised: StorageError for an operator that calls what no file has: a function, a random generator."""
+    """Errors raised: StorageError for an operator that calls what no file has: a function, a generator from outside."""
     for op in program.block.walk():
         if op.name in UNSAVED:
             raise StorageError(
@@ -50,13 +50,11 @@ def require_no_code(program: Program) -> None:
                 code="D2S503",
             )
         generator = op.kwargs.get("generator")
-        if generator is not None and not isinstance(generator, Variable):
+        if generator is not None and not isinstance(generator, (Variable, Made, MadeTorch)):
             kind = type(generator)
-            inside = kind in (Made, MadeTorch)
             raise StorageError(
-                "random numbers come from a generator that the function makes, which an artefact cannot hold"
-                if inside else f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the "
-                "caller's, which an artefact cannot hold",
+                f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the caller's, which an artefact "
+                "cannot hold",
                 hint="Draw from the generator that all share (torch.rand, random.random, np.random.rand), or pass the "
                 "numbers in.",
                 location=op.location,

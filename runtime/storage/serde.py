@@ -30,6 +30,7 @@ from runtime.ir import (
 )  # fmt: skip
 from runtime.ir.constants import TORCH_CONSTANTS
 from runtime.ir.verify import verify
+from runtime.ops.host import FAMILIES, Made, MadeTorch
 from runtime.storage.document import Node, text_of
 from runtime.storage.operands import decode, encode, read_device
 
@@ -66,6 +67,7 @@ class _Writer:
     def __init__(self, source_locations: bool) -> None:
         self.source_locations = source_locations
         self.locations: dict[Location, int] = {}
+        self.generators: dict[int, int] = {}
 
     def program(self, program: Program) -> dict[str, Any]:
         document: dict[str, Any] = {
@@ -92,10 +94,11 @@ class _Writer:
 
     def operator(self, op: Operator) -> dict[str, Any]:
         try:
-            document: dict[str, Any] = {"op": text_of(op.name), "args": [encode(arg) for arg in op.args]}
+            args = [encode(arg, self.generator) for arg in op.args]
+            document: dict[str, Any] = {"op": text_of(op.name), "args": args}
             for key, pairs in (("kwargs", op.kwargs), ("attrs", op.attrs)):
                 if pairs:
-                    document[key] = [[text_of(name), encode(value)] for name, value in pairs.items()]
+                    document[key] = [[text_of(name), encode(value, self.generator)] for name, value in pairs.items()]
         except StorageError as error:
             raise error.locate(op.location) from None
         if op.outputs:
@@ -107,6 +110,15 @@ class _Writer:
         if op.autocast is not None:
             document["autocast"] = [[text_of(device), on, text_of(dtype)] for device, on, dtype in op.autocast]
         return self.placed(document, op.location)
+
+    def generator(self, value: Any) -> Any:
+        """A generator that each run makes, by its number; None for anything else."""
+        if type(value) is Made:
+            return {"generator": [self.generators.setdefault(id(value), len(self.generators)), value.family]}
+        if type(value) is MadeTorch:
+            number = self.generators.setdefault(id(value), len(self.generators))
+            return {"torch_generator": [number, str(value.device)]}
+        return None
 
     def block(self, block: Block) -> dict[str, Any]:
         return {
@@ -141,6 +153,7 @@ class _Reader:
     def __init__(self) -> None:
         self.visible: dict[str, Variable] = {}
         self.locations: list[Location] = []
+        self.generators: dict[tuple[str, int], Made | MadeTorch] = {}
 
     def program(self, node: Node) -> Program:
         parts = node.record(
@@ -206,7 +219,7 @@ class _Reader:
     def operator(self, node: Node) -> Operator:
         fields = node.record("op", "args", optional=("kwargs", "attrs", "outputs", "blocks", "grad", "autocast", "at"))
         op = Operator(fields["op"].text())
-        op.args = tuple(decode(item, self.visible) for item in fields["args"].items())
+        op.args = tuple(decode(item, self.visible, self.generator) for item in fields["args"].items())
         if "kwargs" in fields:
             op.kwargs = self.pairs(fields["kwargs"])
         if "attrs" in fields:
@@ -230,8 +243,18 @@ class _Reader:
             name, value = item.items(2)
             if name.text() in found:
                 name.fail(f"{name.text()!r} is given twice")
-            found[name.text()] = decode(value, self.visible)
+            found[name.text()] = decode(value, self.visible, self.generator)
         return found
+
+    def generator(self, tag: str, node: Node) -> Made | MadeTorch:
+        if tag not in ("generator", "torch_generator"):
+            node.fail(f"unknown kind of operand {tag!r}")
+        number, of = node.items(2)
+        if tag == "generator":
+            made: Made | MadeTorch = Made(of.choice(*FAMILIES))
+        else:
+            made = MadeTorch(read_device(of))
+        return self.generators.setdefault((tag, number.integer(0)), made)
 
     def block(self, node: Node) -> Block:
         fields = node.record("args", "ops", "yields")

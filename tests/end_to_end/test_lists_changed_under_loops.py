@@ -50,6 +50,35 @@ def grown_reversed(x):
     return list(z)
 
 
+def reversed_and_longer(x):
+    y, taken = grow(x), []
+    for t in reversed(y):
+        if t.sum() > 1:
+            y.append(t * 2)
+        taken.append(t.sum())
+        y[0] = x * 3
+    return y, taken
+
+
+def reversed_and_shorter(x):
+    y, taken = grow(x), []
+    for i, t in enumerate(reversed(y)):
+        taken.append((i, t * 1))
+        if len(y) > 2:
+            y.pop()
+            y.pop()
+    return y, taken
+
+
+def reversed_again_and_again(x):
+    y, z = [x], [x, x + 1, x * 2]
+    for _ in range((x > 0).sum()):
+        if (x > 2.5).any():
+            return y, z
+        y, z = list(reversed(y)), [t * 1 for t in reversed(z)]
+    return y, z
+
+
 def grown_iterator(x):
     y = grow(x)
     z = iter(y)
@@ -344,7 +373,6 @@ REFUSED = {
     "enumerate_of_before": "D2S266",
     "reversed_of_before": "D2S266",
     "read_after_the_loop": "D2S266",
-    "grown_reversed": "D2S266",
     "grown_iterator": "D2S266",
 }
 """Located errors in place of a difference."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 import dy2static
 from dy2static import to_static
 from dy2static.errors import Dy2StaticError
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 DRAWS = {
     "randn": "torch.randn(3, generator=g)", "rand": "torch.rand(x.shape, generator=g)",
@@ -50,14 +51,15 @@ def function(tmp_path: Path, way: str, draw: str) -> Any:
     return names["f"]
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("needs_gradient", [False, True])
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("way", WAYS)
 def test_draws(way: str, draw: str, needs_gradient: bool, tmp_path: Path) -> None:
     values = ([1.0, 2.0, 3.0], [-1.0, 2.0, 0.5]) * 2
     calls = [(torch.tensor(one, requires_grad=needs_gradient),) for one in values]
-    check(function(tmp_path, way, draw), *calls)
+    f = function(tmp_path, way, draw)
+    check_saved(f, check(f, *calls), tmp_path / "f", *calls, paths=("program",))
 
 
 def test_threads_have_one_each(tmp_path: Path) -> None:
@@ -65,14 +67,16 @@ def test_threads_have_one_each(tmp_path: Path) -> None:
     x = torch.tensor([1.0, 2.0, 0.5])
     static, (expected, _) = to_static(f), f(x)
     static(x)
+    dy2static.save(static, tmp_path / "f")
+    loaded = dy2static.load(tmp_path / "f")
     same: list[bool] = []
-    threads = [threading.Thread(target=lambda: same.extend(torch.equal(static(x)[0], expected) for _ in range(20)))
-               for _ in range(4)]  # fmt: skip
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert same == [True] * 80
+    threads = [threading.Thread(target=lambda one=one: same.extend(torch.equal(one(x)[0], expected) for _ in range(20)))
+               for one in (static, loaded, pickle.loads(pickle.dumps(loaded))) for _ in range(4)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same == [True] * 240
 
 
 def seeded_anew(x):
@@ -107,14 +111,6 @@ def test_refused(f: Any, code: str) -> None:
     with pytest.raises(Dy2StaticError) as caught:
         to_static(f)(torch.ones(3))
     assert caught.value.code == code and caught.value.location is not None
-
-
-def test_no_file(tmp_path: Path) -> None:
-    static = to_static(function(tmp_path, "constant", "rand"))
-    static(torch.ones(3))
-    with pytest.raises(Dy2StaticError) as caught:
-        dy2static.save(static, tmp_path / "f")
-    assert caught.value.code == "D2S503" and "the function makes" in str(caught.value)
 
 
 @pytest.mark.parametrize("draw", DRAWS)

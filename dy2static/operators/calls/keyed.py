@@ -86,10 +86,10 @@ def of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
 def of_items(session: Session, items: tuple[Any, ...]) -> Any:
     """A set display."""
     if session.location() not in session.call.known.keyed:
-        if not _are_of_run(items):
+        if not (_brings(session, set, items) if growing.is_growing(items) else _are_of_run(items)):
             return NotImplemented
     found = traced(session, keyed_in_python.NumberSet, (items,), {})
-    if len(items) > 2 and not any(map(_is_staged, items)):
+    if not growing.is_growing(items) and len(items) > 2 and not any(map(_is_staged, items)):
         found._added = False  # Python copies a set that it has made of constants
     return found
 

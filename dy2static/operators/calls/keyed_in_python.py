@@ -6,6 +6,8 @@ hash table.
 
 from __future__ import annotations
 
+import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -112,7 +114,7 @@ class _Dict(KeyedDict):
             raise RuntimeError(_CHANGED)
 
     def __repr__(self) -> str:
-        refuse(self, "the text")
+        return _shown(zip(self._keys, self._held))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         refuse(self, "the text")
@@ -226,6 +228,10 @@ class _Dict(KeyedDict):
             require_key(self, name)
 
 
+def _shown(pairs: Any) -> str:
+    return "{" + ", ".join([repr(key) + ": " + repr(value) for key, value in pairs]) + "}"
+
+
 class NumberDict(_Dict):
     """A dict."""
 
@@ -236,6 +242,12 @@ class NumberOrdered(_Dict, KeyedOrdered):
     """An ``OrderedDict``."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self._keys:
+            return "OrderedDict()"
+        pairs = list(zip(self._keys, self._held))
+        return "OrderedDict(" + (_shown(pairs) if sys.version_info >= (3, 12) else repr(pairs)) + ")"
 
     def _require_unchanged(self, count: int, removed: int, is_over: bool) -> None:
         if not is_over and (len(self._keys) != count or self._removed != removed):
@@ -271,6 +283,9 @@ class NumberDefault(_Dict, KeyedDefault):
         super().__init__()
         self.default_factory = default_factory
 
+    def __repr__(self) -> str:
+        return "defaultdict(" + repr(self.default_factory) + ", " + super().__repr__() + ")"
+
     def _empty(self) -> Any:
         return NumberDefault(self.default_factory)
 
@@ -286,6 +301,9 @@ class NumberCounter(_Dict, KeyedCounter):
     """A ``Counter``."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Counter(" + _shown(self.most_common()) + ")" if self._keys else "Counter()"
 
     def _missing(self, key: Any) -> Any:
         return 0
@@ -498,7 +516,7 @@ class NumberSet(KeyedSet):
         return [self._keys[place] for place in places_in_order(self)]
 
     def __repr__(self) -> str:
-        refuse(self, "the text")
+        return "{" + ", ".join([repr(key) for key in self._listed()]) + "}" if self._keys else "set()"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         refuse(self, "the text")
@@ -706,7 +724,8 @@ class _View(KeyedView):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        refuse(self, "the text")
+        kind = "o" if isinstance(self._owner, OrderedDict) else ""  # odict_keys
+        return kind + own_class(self).__name__ + "([" + ", ".join([repr(one) for one in self._listed()]) + "])"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         refuse(self, "the text")

@@ -8,17 +8,19 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import warnings
 from collections import UserList, deque
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, numpy_in_python
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.torch_values import to_torch
@@ -32,7 +34,9 @@ from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.memory import host_memory
 from runtime.tracer.recording import numpy_calls, reads
-from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyScalar, dtype_of
+from runtime.tracer.values import array as arrays_of_lists
+from runtime.tracer.values import structure
+from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyCopy, NumpyScalar, dtype_of
 
 _FUNCTIONS: dict[int, str] = {
     id(host_numpy.function_of(name)): name for name in host_numpy.NAMES
@@ -87,6 +91,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if id(f) not in _TO_TENSOR and any(type(one) in (list, tuple) and _holds_tensor(one) for one in given):
             args, kwargs = _of_arrays(session, args), _of_arrays(session, kwargs)
             given = [*args, *kwargs.values()]
+    if (name is not None or id(f) in _MAKING) and any(map(_holds_grown, given)):
+        return _of_grown(session, f, args, kwargs)
     arrays = any(map(_holds_array, given))
     if arrays and type(f) is numpy.ufunc and (len(args) > f.nin or kwargs.get("out") is not None):
         return _written(session, f, args, kwargs)
@@ -137,6 +143,8 @@ def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return NotImplemented
     if is_a(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and is_a(args[0], Staged):
         return NotImplemented if kwargs else _scalar(session, f, args[0])
+    if f in (numpy.zeros, numpy.ones, numpy.arange):
+        return _of_sizes(session, f, args, kwargs)
     name = _FUNCTIONS.get(id(f)) or _MAKING.get(id(f))
     if name is None or (type(f) is not numpy.ufunc and not any(type(one) in (list, tuple) for one in args[:1])):
         return NotImplemented
@@ -144,6 +152,20 @@ def _of_numbers(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if any(is_a(one, NumpyArray) for one in given):
         return called(session, f, given, kwargs)
     return numpy_calls.record(name, args, kwargs) if type(f) is numpy.ufunc else NotImplemented
+
+
+def _of_sizes(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``np.zeros((n, 2))``, ``np.ones(n)`` and ``np.arange(n)`` of whole numbers of the run."""
+    given = [one for arg in args for one in (arg if type(arg) in (list, tuple) else [arg])]
+    if not all(type(one) is int or is_a(one, Staged) and one.kind == "int" for one in given):
+        return NotImplemented
+    if f is numpy.arange:
+        plain = not kwargs and len(args) == len(given) <= 2
+        return traced(session, numpy_in_python.arange, (0, *args)[-2:], {}) if plain else NotImplemented
+    dtype = getattr(torch, numpy.dtype(kwargs.get("dtype", float)).name, None)
+    if set(kwargs) - {"dtype"} or len(args) != 1 or dtype is None or growing.is_growing(args[0]):
+        return NotImplemented
+    return traced(session, getattr(numpy_in_python, f.__name__), (args[0], dtype), {})
 
 
 def _scalar(session: Session, kind: Any, value: Staged) -> Any:
@@ -197,10 +219,55 @@ def _as_array(session: Session, values: Any) -> Any:
     """The array that NumPy makes of a list: of floats, with whole numbers among them, or of whole numbers."""
     kinds = {one.kind if is_a(one, Staged) else type(one).__name__ for one in walk([values], _items, _DEEPEST)
              if type(one) not in (list, tuple)}
-    if kinds <= {"float", "int"}:
-        dtype = torch.float64 if "float" in kinds else torch.int64
-        return numpy_calls.of_tensor(session, traced(session, torch.tensor, (values,), {"dtype": dtype}))
-    return values
+    return _of_kinds(session, values, kinds) if kinds <= {"float", "int"} else values
+
+
+def _of_kinds(session: Session, values: Any, kinds: AbstractSet[str]) -> Any:
+    dtype = torch.float64 if "float" in kinds else torch.int64 if "int" in kinds else torch.bool
+    return _numpy(session, traced(session, torch.tensor, (values,), {"dtype": dtype}))
+
+
+def _numpy(session: Session, tensor: Any) -> Any:
+    """A tensor that was made of a list as an array; of one of several, one of several."""
+    if is_a(tensor, Choice):
+        return distribute(session, tensor, lambda option: _numpy(session, option))
+    return numpy_calls.of_tensor(session, tensor.contiguous())
+
+
+def _of_grown(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that is given lists of which only the run knows how many items they have: it is given their arrays.
+
+    Raises:
+        TraceError: D2S213, of such items NumPy makes an array that no tensor carries, or one of another dtype.
+    """
+    makes = id(f) in _MAKING
+    dtype = dict(zip(("a", "dtype"), args)).get("dtype", kwargs.get("dtype")) if makes else None
+    if makes and dtype is not None and growing.is_growing(args[0] if args else None):
+        return traced(session, f, (_grown(session, f, args[0], numpy.dtype(dtype)), *args[1:]), kwargs)
+
+    def inside(one: Any) -> Any:
+        if growing.is_growing(one):
+            return _grown(session, f, one, None)
+        return type(one)(map(inside, one)) if type(one) in (list, tuple) and _holds_grown(one) else one
+
+    return traced(session, f, tuple(map(inside, args)), {key: inside(one) for key, one in kwargs.items()})
+
+
+def _grown(session: Session, f: Any, values: Any, dtype: numpy.dtype[Any] | None) -> Any:
+    """The array of such a list. ``dtype``: what the caller makes it."""
+    item = arrays_of_lists.content(values).item
+    kinds = _kinds(item)
+    if kinds == {"array"} and (dtype is None or dtype.kind == "f"):
+        return traced(session, numpy_in_python.of_arrays, (values,), {})
+    if kinds is None or not kinds <= {"float", "int", "bool"} or (dtype is None and _mixes(item)):
+        raise _refusal(session, f)
+    if dtype is None:
+        made = _of_kinds(session, values, kinds)
+        return made if "float" in kinds else traced(session, numpy_in_python.unless_empty, (values, made), {})
+    exact = {"f": "float", "b": "bool"}.get(dtype.kind, "int" if dtype == numpy.int64 or kinds == {"bool"} else None)
+    if exact is None or dtype.kind not in "fbiu":  # whether a number fits only the run knows
+        raise _refusal(session, f)
+    return _of_kinds(session, values, {exact})
 
 
 _DEEPEST = 32
@@ -213,8 +280,37 @@ def _holds_array(value: Any) -> bool:
     return any(is_a(one, NumpyArray) for one in walk([value], _items, _DEEPEST))
 
 
+def _kinds(item: structure.Structure) -> set[str] | None:
+    """Of what kinds the numbers are that items hold; None where NumPy makes no array of numbers of them."""
+    if is_a(item, structure.Number):
+        return {item.kind}
+    if is_a(item, structure.Known):
+        return {type(item.value).__name__}
+    if is_a(item, structure.Array):
+        return _kinds(item.item)
+    if is_a(item, structure.Fields) and issubclass(item.cls, NumpyArray) and not issubclass(item.cls, NumpyCopy):
+        return {"array"}
+    parts = item.options if is_a(item, structure.Options) else item.items if is_a(item, structure.Sequence) else ()
+    found = [_kinds(one) for one in parts]
+    return None if None in found or not found else set().union(*(kinds for kinds in found if kinds))
+
+
+def _mixes(item: structure.Structure) -> bool:
+    """Whether the dtype of the array depends on which items a run has: an int in one place, or a float."""
+    if is_a(item, structure.Options):
+        return len(_kinds(item) or ()) > 1
+    return any(map(_mixes, item.items)) if is_a(item, structure.Sequence) else is_a(
+        item, structure.Array) and _mixes(item.item)
+
+
 def _items(value: Any) -> Any:
     return value if type(value) in (list, tuple) else ()
+
+
+def _holds_grown(value: Any) -> bool:
+    """Whether it is a list, or holds one, of which only the run knows how many items it has."""
+    return type(value) in (list, tuple) and any(
+        type(one) in (list, tuple) and growing.is_growing(one) for one in walk([value], _items, _DEEPEST))
 
 
 def _holds_tensor(value: Any) -> bool:
@@ -422,7 +518,7 @@ def _fitting(session: Session, value: Staged, other: Any, compares: bool) -> Num
 
 def truth(session: Session, array: NumpyArray) -> torch.Tensor:
     """What says whether an array is true: the tensor of its one item."""
-    if session.fake(array.tensor).numel() != 1:
+    if not _has_one_item(session, array):
         raise session.error("the truth of a NumPy array with several items, or none", code="D2S213",
                             hint="Use .any() or .all().")
     return array.tensor
@@ -439,12 +535,14 @@ _SHOWN = ("shape", "ndim", "size", "dtype", "itemsize", "nbytes")
 def attribute(session: Session, array: NumpyArray, name: str) -> Any:
     """``array.name``."""
     fake = session.fake(array.tensor)
+    if name in ("shape", "size", "nbytes") and not all(type(size) is int for size in fake.shape):
+        shape = tuple(size if type(size) is int else session.sizes.staged(size) for size in fake.shape)
+        return shape if name == "shape" else math.prod(shape) * (
+            dtype_of(array).itemsize if name == "nbytes" else 1)
     if name in _SHOWN:
-        if not all(type(size) is int for size in fake.shape):
-            raise session.error(f".{name} of a NumPy array whose sizes are only known while the Program runs",
-                                code="D2S213", hint="Ask the tensor.")
-        like = numpy.lib.stride_tricks.as_strided(numpy.zeros((), dtype_of(array)), tuple(fake.shape),
-                                                  (0,) * fake.dim())  # fmt: skip
+        like = numpy.lib.stride_tricks.as_strided(
+            numpy.zeros((), dtype_of(array)), tuple(size if type(size) is int else 1 for size in fake.shape),
+            (0,) * fake.dim())
         return getattr(like, name)
     if name in ("T", "real", "imag"):
         return numpy_calls.record("transpose" if name == "T" else name, (array,), {})
@@ -462,7 +560,7 @@ def method(session: Session, found: ArrayMethod, args: tuple[Any, ...], kwargs: 
     if found.name == "item" and not args and not kwargs:
         return number(session, found.array)
     if found.name == "tolist" and not args and not kwargs:
-        return found.array.tensor.tolist()
+        return traced(session, torch.Tensor.tolist, (found.array.tensor,), {})
     if found.name in _WRITING and is_a(found.array, NumpyScalar):
         getattr(dtype_of(found.array).type(), found.name)(*args, **kwargs)
     if found.name == "fill" and len(args) == 1 and not kwargs:
@@ -524,10 +622,22 @@ def as_number_only(session: Session, value: Any) -> Any:
 
 
 def number(session: Session, array: NumpyArray) -> Any:
-    """``array.item()``."""
-    if session.fake(array.tensor).numel() != 1:
+    """``array.item()``.
+
+    Raises:
+        TraceError: D2S213, how many items there are is only known while the Program runs.
+    """
+    if not _has_one_item(session, array):
         _theirs(numpy.zeros(2).item)
     return reads.number(session, array.tensor)
+
+
+def _has_one_item(session: Session, array: NumpyArray) -> bool:
+    shape = session.fake(array.tensor).shape
+    if not all(type(size) is int for size in shape):
+        raise session.error("whether a NumPy array has one item is only known while the Program runs", code="D2S213",
+                            hint="Index the array, or use .any() or .all().")
+    return math.prod(shape) == 1
 
 
 def as_number(session: Session, array: NumpyArray, name: str) -> Any:
@@ -550,12 +660,13 @@ def items(session: Session, array: NumpyArray) -> Iterator[Any]:
     return iter([item(session, array, index) for index in range(fake.shape[0])])
 
 
-def length(session: Session, array: NumpyArray) -> int:
+def length(session: Session, array: NumpyArray) -> Any:
     """``len(array)``."""
     fake = session.fake(array.tensor)
     if not fake.dim():
         _theirs(len, numpy.float32(0) if is_a(array, NumpyScalar) else numpy.zeros(()))
-    return int(fake.shape[0])
+    size = fake.shape[0]
+    return size if type(size) is int else session.sizes.staged(size)
 
 
 def eager_class(array: NumpyArray) -> type:

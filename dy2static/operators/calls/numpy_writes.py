@@ -127,6 +127,8 @@ def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> Non
     bounds = [bound for one in parts if type(one) is slice for bound in (one.start, one.stop)]
     if masks and several or several and any(is_a(one, Staged) for one in bounds):  # how many items there are
         raise _no_write(session)
+    if numpy_calls.is_open(session, array) and not _is_whole(session, array, key, value):
+        raise _no_write(session)
     sample = _sample(session, array)
     given = _sample(session, value) if is_a(value, NumpyArray) else 0 if is_a(value, Staged) else value
     places = tuple(one if type(one) is list else _sample(session, one) == 0 if is_a(one, NumpyArray)
@@ -143,16 +145,22 @@ def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> Non
             _theirs(operator.setitem, sample, places if type(key) is tuple else places[0], given)
 
 
-def _sample(session: Session, array: NumpyArray) -> Any:
-    """Zeros of an array's sizes and dtype.
+def _is_whole(session: Session, array: NumpyArray, key: Any, value: Any) -> bool:
+    """Whether the key takes all of the array, or a mask of its very size, and the value is one number, or for all of
+    the array as many."""
+    shape = numpy_calls.sizes(session, array)
+    masked = is_a(key, NumpyArray) and numpy_calls.sizes(session, key) == shape
+    if not masked and key is not ... and key != slice(None):
+        return False
+    if is_a(value, NumpyArray) and not is_a(value, NumpyScalar):
+        return not masked and numpy_calls.sizes(session, value) == shape
+    return not is_a(value, numpy.ndarray)
 
-    Raises:
-        TraceError: D2S213, only the run knows the sizes.
-    """
-    fake = session.fake(array.tensor)
-    if not all(type(size) is int for size in fake.shape):
-        raise _no_write(session)
-    return numpy.zeros(tuple(fake.shape), dtype_of(array))[() if is_a(array, NumpyScalar) else ...]
+
+def _sample(session: Session, array: NumpyArray) -> Any:
+    """Zeros of an array's sizes and dtype; what only the run knows of the sizes is the same for all arrays."""
+    shape = numpy_calls.some_shape(session, array)
+    return numpy.zeros(shape, dtype_of(array))[() if is_a(array, NumpyScalar) else ...]
 
 
 def _are_places(session: Session, array: NumpyArray, key: list[Any]) -> bool:
@@ -224,7 +232,7 @@ def augmented(session: Session, op: str, array: NumpyArray, value: Any, result: 
                             hint="Write the operation out, and bind its result.")
     if not numpy.can_cast(dtype_of(result), dtype_of(array), "same_kind"):
         _theirs(getattr(operator, _IN_PLACE[op]), numpy.zeros(1, dtype_of(array)), numpy.zeros(1, dtype_of(result)))
-    if session.fake(array.tensor).shape != session.fake(result.tensor).shape:
+    if numpy_calls.sizes(session, array) != numpy_calls.sizes(session, result):
         raise session.error(f"'{op}' of a NumPy array and one of other sizes", code="D2S213",
                             hint="Write the operation out, and bind its result.")
     array.tensor.data.copy_(result.tensor)

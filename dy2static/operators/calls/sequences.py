@@ -22,6 +22,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import several
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import growing
 
 
@@ -51,6 +52,10 @@ class StagedSequence:
     def length(self, session: Session) -> Any:
         """The number of items, a plain or staged int."""
         raise NotImplementedError
+
+    def has(self, session: Session, index: Any) -> Any:
+        """Whether there is an item at an index, once all before it were taken."""
+        return index < self.length(session)
 
     def get(self, session: Session, index: Any) -> Any:
         """The item at an index from 0 on; the caller has checked it."""
@@ -260,6 +265,21 @@ class TensorRows(StagedSequence):
         return row
 
 
+class ArrayItems(StagedSequence):
+    """An array of NumPy's whose first size is symbolic."""
+
+    python_name = "ndarray"
+
+    def __init__(self, session: Session, array: NumpyArray) -> None:
+        self.array = array
+
+    def length(self, session: Session) -> Any:
+        return session.sizes.staged(session.fake(self.array.tensor).shape[0])
+
+    def get(self, session: Session, index: Any) -> Any:
+        return traced(session, operator.getitem, (self.array, index), {})
+
+
 class Characters(StagedSequence):
     """The characters of text that is only known while the Program runs."""
 
@@ -299,6 +319,9 @@ class StagedEnumerate(StagedIterator):
 
     def length(self, session: Session) -> Any:
         return self.inner.length(session)
+
+    def has(self, session: Session, index: Any) -> Any:
+        return self.inner.has(session, index)
 
     def get(self, session: Session, index: Any) -> Any:
         position = index if type(self.start) is int and self.start == 0 else self.start + index
@@ -369,16 +392,34 @@ class StagedReversed(StagedIterator):
         self._held = held_now(inner.target) if is_a(inner, GrownItems) else None
 
     def length(self, session: Session) -> Any:
-        self._require_unchanged(session)
         return self._length
 
+    def has(self, session: Session, index: Any) -> Any:
+        """Python takes the item that is there now, and ends where there is none any more."""
+        more = index < self._length
+        if not self._is_changed():
+            return more
+        return session.scalar("and_", more, self._is_there(session, index))
+
     def get(self, session: Session, index: Any) -> Any:
-        self._require_unchanged(session)
+        if self._is_changed():
+            session.emit("assert", [session.operand(self._is_there(session, index))], attrs={
+                "exception": "RuntimeError", "message": "a list became shorter while something took reversed() of it"})
         return self.inner.get(session, self._length - 1 - index)
 
-    def _require_unchanged(self, session: Session) -> None:
-        if is_a(self.inner, GrownItems) and self._held and not _same(self._held, held_now(self.inner.target)):
-            raise changed(session, self.inner.target)
+    def _is_changed(self) -> bool:
+        """Whether the list may hold something else by now."""
+        if not is_a(self.inner, GrownItems):
+            return False
+        assert self._held is not None
+        return not _same(self._held, held_now(self.inner.target))
+
+    def _is_there(self, session: Session, index: Any) -> Any:
+        assert is_a(self.inner, GrownItems)
+        target = self.inner.target
+        if is_a(target, deque):
+            raise changed(session, target)
+        return self._length - 1 - index < array.length(session, target)
 
 
 class Transposed(StagedIterator):
@@ -403,7 +444,7 @@ def spelled(value: Any) -> Any:
 
 
 def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
-    """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
+    """The value as a staged sequence, if it is one or is a tensor or array whose first size is symbolic."""
     if is_a(value, StagedSequence):
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
@@ -412,11 +453,14 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
         return Characters(value)
     if is_a(value, UserList) and _reads_its_data(type(value)):
         return staged_sequence(session, vars(value).get("data"))
-    if is_a(value, torch.Tensor) and session.knows(value):
-        fake = session.fake(value)
-        if fake.dim() and type(fake.shape[0]) is not int:
-            return TensorRows(session, value)
-    return None
+    if is_a(value, torch.Tensor) and session.knows(value) and _is_open(session, value):
+        return TensorRows(session, value)
+    return ArrayItems(session, value) if is_a(value, NumpyArray) and _is_open(session, value.tensor) else None
+
+
+def _is_open(session: Session, tensor: torch.Tensor) -> bool:
+    fake = session.fake(tensor)
+    return fake.dim() > 0 and type(fake.shape[0]) is not int
 
 
 def _reads_its_data(cls: type[UserList[Any]]) -> bool:
@@ -430,7 +474,7 @@ def stored_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "ENDLESS", "Characters", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap",
-    "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
-    "spelled", "staged_sequence", "stored_sequence",
+    "ENDLESS", "ArrayItems", "Characters", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator",
+    "StagedMap", "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows",
+    "Transposed", "changed", "spelled", "staged_sequence", "stored_sequence",
 ]  # fmt: skip

@@ -17,6 +17,15 @@ def of_fields(value: Any, names: list[str], text: Callable[[Any], str]) -> str:
     return type(value).__qualname__ + "(" + ", ".join(shown) + ")"
 
 
+def of_list(value: Any, text: Callable[[Any], str]) -> str:
+    """Of a list of which only the run knows how many items it has."""
+    return "[" + ", ".join([text(one) for one in value]) + "]"
+
+
+def of_tuple(value: Any, text: Callable[[Any], str]) -> str:
+    return "(" + ", ".join([text(one) for one in value]) + (",)" if len(value) == 1 else ")")
+
+
 def of_deque(value: Any, text: Callable[[Any], str]) -> str:
     end = "" if value.maxlen is None else f", maxlen={value.maxlen}"
     return f"{type(value).__name__}({text(list(value))}{end})"
@@ -47,5 +56,5 @@ def escaped(text: str) -> str:
     return "".join([letter if letter.isascii() else ascii(letter)[1:-1] for letter in text])
 
 
-__all__ = ["escaped", "of_deque", "of_default_dict", "of_fields", "of_namespace", "of_ordered_dict",
-           "of_ordered_dict_as_dict"]  # fmt: skip
+__all__ = ["escaped", "of_deque", "of_default_dict", "of_fields", "of_list", "of_namespace", "of_ordered_dict",
+           "of_ordered_dict_as_dict", "of_tuple"]  # fmt: skip

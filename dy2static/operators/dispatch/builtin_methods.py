@@ -133,6 +133,11 @@ def _until_found(session: Session, owner: Any, name: str, given: Any) -> Any:
     """Such a method, where what is asked for the items is the user's code."""
     if not is_a(given, types.GeneratorType) and not generator_uses.gives_items(session, given):
         return NotImplemented
+    source = generator_uses.source_of(session, given, whole=False)
+    if source is not None and name in ("isdisjoint", "issuperset"):
+        inside = generator_uses.mapped(session, lambda item: traced_compare.contains(session, owner, item), source)
+        found = generator_uses.any_all(session, inside, name == "isdisjoint")
+        return found if name == "issuperset" else session.scalar("not_", found) if is_a(found, Staged) else not found
     found = call_function(session, _STOPPING[name], (owner, given), {})
     if name == "intersection":
         return found if type(owner) is set else traced(session, frozenset, (found,), {})
@@ -216,6 +221,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
+    if is_a(owner, str) and name == "format":
+        values = args[1:] if is_a(f, types.MethodDescriptorType) else args
+        if str_format.is_staged(owner, values, kwargs):
+            return str_format.str_format(owner, values, kwargs)
     if asked_methods.is_needed(session) and (name in _OF_ITEMS and is_a(owner, (set, frozenset))
                                              or name == "fromkeys"):  # fmt: skip
         args = tuple(list(arg) if contents.is_iterator(arg) else arg for arg in args)
@@ -239,10 +248,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             stored = functools.partial(traced_subscript.read, own=True)  # it asks no __getitem__
             return number_keys.get(session, owner, given[0], default, stored)
         raise number_keys.refusal(session, "a key of", owner)
-    if is_a(owner, str) and name == "format":
-        values = args[1:] if is_a(f, types.MethodDescriptorType) else args
-        if str_format.is_staged(owner, values, kwargs):
-            return str_format.str_format(owner, values, kwargs)
     if is_a(owner, dict) and namespace_owner(session, owner) is not None and args:
         note_space_read(session, owner, args[0])
         if is_a(owner.get(args[0]) if is_a(args[0], str) else None, Choice):

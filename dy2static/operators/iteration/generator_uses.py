@@ -13,12 +13,13 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from dy2static.operators.calls import growing
+from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import length_hint
 from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.iteration.one_of_several import items_chosen
-from dy2static.operators.iteration.traced_for import by_place, drive, iterate
+from dy2static.operators.iteration.traced_for import as_list, by_place, drive, iterate
 from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.load import settle
@@ -97,6 +98,8 @@ def listed(session: Session, value: Any, asks: Asks = Asks.NOBODY) -> Any:
         if asks is Asks.ITSELF:
             length_hint.ask(session, value)
         return opened(collected(session, source))
+    if is_a(value, StagedSequence):
+        return as_list(session, value)
     if not gives_items(session, value):
         return value
     items = iterate(session, value, hinted=asks is Asks.ITSELF)

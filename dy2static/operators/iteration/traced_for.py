@@ -79,7 +79,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if is_a(iterable, Staged) and iterable.kind != "str":
         iter(iterable)  # raises what eager raises
-    if is_a(iterable, NumpyArray):
+    if is_a(iterable, NumpyArray) and staged_sequence(session, iterable) is None:
         iterable = list(numpy_arrays.items(session, iterable))
     (unjournaled if alone else iterators).require_own(session, iterable)
     with region(session, options):
@@ -133,7 +133,7 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
     counted = _WithCounter(names, start)
 
     def condition() -> Any:
-        more = counted.counter < sequence.length(session)  # the body may change the list that it goes over
+        more = sequence.has(session, counted.counter)  # the body may change the list that it goes over
         if test is None:
             return more
         going = truth_of(session, test())

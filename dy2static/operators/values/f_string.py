@@ -24,6 +24,7 @@ from dy2static.operators.shared import asked_methods
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from dy2static.operators.values import texts
 from runtime.kinds import is_a
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -153,8 +154,8 @@ def is_staged_container(value: Any) -> bool:
 def is_told(value: Any) -> bool:
     """Whether the text of a value is made in converted code: it, or something in it, is only known while the Program
     runs, or the user's class tells its text itself."""
-    shown = is_a(value, (torch.Tensor, Staged, Choice)) or is_exception_of_traced(value, "s")
-    return shown or is_staged_container(value) or _tells(value) or any(
+    shown = is_a(value, (torch.Tensor, Staged, Choice, Keyed)) or is_exception_of_traced(value, "s")
+    return shown or growing.is_growing(value) or is_staged_container(value) or _tells(value) or any(
         user_methods.is_users(python_method(value, name)) for name in ("__str__", "__format__"))
 
 
@@ -208,7 +209,9 @@ def text_of(session: Session, value: Any, text: Callable[[Any], str] = repr) -> 
         return _join("{", items, "}")
     if type(value) is StagedSize:
         return _join("torch.Size([", [(text_of(session, size, text),) for size in value], "])")
-    if type(value) is list and not growing.is_growing(value):
+    if type(value) in (list, tuple) and growing.is_growing(value):
+        return call(shown_in_python.of_list if type(value) is list else shown_in_python.of_tuple, value, text)
+    if type(value) is list:
         return _join("[", [(text_of(session, item, text),) for item in value], "]")
     if type(value) is tuple:
         return _join("(", [(text_of(session, item, text),) for item in value], ",)" if len(value) == 1 else ")")

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import boundary
+from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared import asked_methods
@@ -29,6 +29,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.values import traced_subscript
 from dy2static.operators.values.f_string import format_value, fstring, is_told
 from runtime.kinds import is_a
+from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values.containers import opened
@@ -50,11 +51,13 @@ def percent(text: str | bytes, values: Any) -> Any:
             is_a(option, (tuple, dict)) for option in values.options)):
         return distribute(session, values, lambda option: percent(text, option))
     given = values if is_a(values, tuple) else tuple(values.values()) if is_a(values, dict) else (values,)
-    boundary.require_none(session, "'%'", given)
-    asked_methods.require_shown(session, "'%'", given)
+    shown = [one for one in given if is_a(one, Keyed) or growing.is_growing(one)]  # as text_of puts them together
+    others = [one for one in given if not any(one is other for other in shown)]
+    boundary.require_none(session, "'%'", others)
+    asked_methods.require_shown(session, "'%'", others)
     note_answers(session, *given)
     asks = is_a(values, dict) and type(values) is not dict  # a factory, or a user's method, may give others
-    if not (asks or any_staged(given) or any(map(is_told, given))):
+    if not (asks or shown or any_staged(given) or any(map(is_told, given))):
         return text % values
     if is_a(text, str):
         fields = [found for found in _FIELD.finditer(text) if found[5]]
@@ -62,6 +65,7 @@ def percent(text: str | bytes, values: Any) -> Any:
         count = sum(1 + len(_stars(found)) for found in fields)
         if "%" not in _FIELD.sub("", text) and count == len(given) and all(map(_is_spelled, fields)):
             return _formatted(session, text, given)
+    boundary.require_none(session, "'%'", shown)
     # other fields need Python's own values: a located error
     return spread(session, values, lambda one: _by_python(session, text, one))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators.calls import growing
-from dy2static.operators.calls.sequences import GrownItems, StagedSequence
+from dy2static.operators.calls.sequences import GrownItems
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import generator_uses
-from dy2static.operators.iteration.traced_for import as_list, fold
+from dy2static.operators.iteration.traced_for import fold
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, spread
 from dy2static.operators.values import texts
@@ -25,8 +25,6 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
     if several is not None:
         return distribute(session, several, lambda option: str_join(session, between, option))
     pieces = generator_uses.listed(session, pieces, generator_uses.Asks.ITERATOR)
-    if is_a(pieces, StagedSequence):
-        pieces = as_list(session, pieces)
     if growing.is_growing(pieces):
         return _grown(session, between, array.copy(pieces))
     note_answers(session, pieces)

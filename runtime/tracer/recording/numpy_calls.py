@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
 import torch
 
 from runtime import torch_internals
+from runtime.errors import TraceError
 from runtime.kinds import is_a
 from runtime.ops import host_numpy
 from runtime.tracer.ambient import state
@@ -23,7 +24,7 @@ from runtime.tracer.ambient.unasked import has_unasked
 from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import note_maybe_copy
 from runtime.tracer.numbers.scalars import Staged
-from runtime.tracer.recording import reads
+from runtime.tracer.recording import numpy_sizes, reads
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import numpy_arrays
@@ -39,12 +40,12 @@ def of_tensor(session: Session, tensor: torch.Tensor, force: bool = False) -> Nu
 
     Raises:
         RuntimeError, TypeError: What eager raises.
-        TraceError: D2S213, sizes or the layout are only known while the Program runs.
+        TraceError: D2S213, the layout is only known while the Program runs.
     """
     info = session.info(tensor)
     with torch_internals.no_modes():
         fake = session.fake(tensor)
-        sample = _real(session, fake, _zeros)
+        sample = _real(session, fake, _zeros, _any_sizes(fake))
         sample = sample.conj() if fake.is_conj() else torch_internals.negative(sample) if fake.is_neg() else sample
         said = _said(sample, False, force)
         of_gradients = _said(sample, True, force) if info.requires_grad and said is None else None
@@ -74,21 +75,42 @@ def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:
     return array.tensor.detach()
 
 
+def sizes(session: Session, array: NumpyArray) -> tuple[Any, ...]:
+    """An array's sizes, as expressions where only the run knows them: equal where they are the same in any run."""
+    return tuple(map(torch_internals.size_expr, session.fake(array.tensor).shape))
+
+
+def is_open(session: Session, array: NumpyArray) -> bool:
+    """Whether only the run knows one of an array's sizes."""
+    return not all(type(size) is int for size in session.fake(array.tensor).shape)
+
+
+def some_shape(session: Session, array: NumpyArray) -> tuple[int, ...]:
+    """The sizes that an array may have; those that only the run knows are made of one number."""
+    fake = session.fake(array.tensor)
+    return numpy_sizes.plain(fake.shape, numpy_sizes.alike(numpy_sizes.symbols_of([fake]))[0])
+
+
 def is_contiguous(session: Session, array: NumpyArray) -> bool:
     """Whether ``np.ascontiguousarray(array)`` is the array."""
     with torch_internals.no_modes():
-        sample = _real(session, session.fake(array.tensor), _zeros).numpy()
+        fake = session.fake(array.tensor)
+        sample = _real(session, fake, _zeros, _any_sizes(fake)).numpy()
     return numpy.ascontiguousarray(sample) is sample
+
+
+def _any_sizes(fake: torch.Tensor) -> numpy_sizes.Sizes:
+    return numpy_sizes.apart(numpy_sizes.symbols_of([fake]))[0]
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What one result of a sample looks like."""
+    """What one result of a sample looks like; ``strides`` None: only the run knows."""
 
     kind: str
     dtype: torch.dtype
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...] | None
     shared: bool
     apart: bool
 
@@ -129,7 +151,8 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                         attrs=attrs)  # fmt: skip
     results: list[Any] = []
     for fake, var, look in zip(fakes, made, looks):
-        result = session.fresh(fake, var)
+        result = session.fresh(fake, var, layout_known=look.strides is not None)
+        session.sizes.bind_sizes(fake, var)
         for other in results + values if look.shared else []:
             tensor = other.tensor if is_a(other, NumpyArray) else other
             if is_a(tensor, torch.Tensor):
@@ -250,44 +273,45 @@ def _definite(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> Any:
 _FILLS = (_zeros, _ramp, _noise, _definite)
 
 
-def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
+def _real(session: Session, fake: torch.Tensor, fill: Any, sizes: numpy_sizes.Sizes) -> torch.Tensor:
     """A tensor like a fake one, in memory as it is, filled."""
-    strides = torch_internals.strides_of(fake)
-    if not all(type(size) is int for size in (*fake.shape, *strides)) or not session.info(fake).layout_known:
+    if not session.info(fake).layout_known:
         raise session.error(
-            "a NumPy array is made of a tensor whose sizes or layout are only known while the Program runs",
+            "a NumPy array is made of a tensor whose layout is only known while the Program runs",
             code="D2S213", hint=_HINT)
+    shape = numpy_sizes.plain(fake.shape, sizes)
+    strides = numpy_sizes.plain(torch_internals.strides_of(fake), sizes)
     with torch_internals.no_modes():
-        made = torch.empty_strided(tuple(fake.shape), strides, dtype=fake.dtype, device=fake.device)
+        made = torch.empty_strided(shape, strides, dtype=fake.dtype, device=fake.device)
         if fake.device.type == "cpu":
             try:
                 dtype = numpy.dtype(str(fake.dtype).removeprefix("torch."))
                 torch.from_numpy(numpy.zeros(1, dtype))
             except TypeError:  # bfloat16, which NumPy may know from a package that PyTorch does not
                 return made.zero_()
-            if any(not stride and size > 1 for size, stride in zip(fake.shape, strides)):  # items share memory
-                extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, strides))
-                return torch.from_numpy(fill((extent,), dtype)).as_strided(tuple(fake.shape), strides)
-            made.copy_(torch.from_numpy(fill(tuple(fake.shape), dtype)))
+            if any(not stride and size > 1 for size, stride in zip(shape, strides)):  # items share memory
+                extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+                return torch.from_numpy(fill((extent,), dtype)).as_strided(shape, strides)
+            made.copy_(torch.from_numpy(fill(shape, dtype)))
     return made
 
 
-def _sample(session: Session, value: Any, fill: Any) -> Any:
+def _sample(session: Session, value: Any, fill: Any, sizes: numpy_sizes.Sizes) -> Any:
     if is_a(value, NumpyArray):
-        array = _real(session, session.fake(value.tensor), fill).numpy()
+        array = _real(session, session.fake(value.tensor), fill, sizes).numpy()
         if is_a(value, NumpyCopy):
             array.flags.writeable = False  # and so are views of it
         return array[()] if is_a(value, NumpyScalar) else array
     if is_a(value, torch.Tensor):
         info = session.info(value)
-        made = _real(session, session.fake(value), fill)
+        made = _real(session, session.fake(value), fill, sizes)
         return made.requires_grad_() if info.requires_grad else made
     if is_a(value, Staged):
         return {"int": 0, "float": 0.5, "bool": True, "complex": 1j, "str": "1"}[value.kind]
     if type(value) in (list, tuple):
-        return type(value)(_sample(session, item, fill) for item in value)
+        return type(value)(_sample(session, item, fill, sizes) for item in value)
     if type(value) is dict:
-        return {key: _sample(session, item, fill) for key, item in value.items()}
+        return {key: _sample(session, item, fill, sizes) for key, item in value.items()}
     return value
 
 
@@ -298,12 +322,57 @@ def _tried(session: Session, name: str, args: Any, kwargs: Any) -> tuple[type | 
         Exception: What the call raises for all samples.
         TraceError: D2S213, samples differ.
     """
+    tensors = [one.tensor if is_a(one, NumpyArray) else one for one in _leaves([args, kwargs])
+               if is_a(one, (NumpyArray, torch.Tensor))]  # fmt: skip
+    fakes = [session.fake(one) for one in tensors]
+    symbols = numpy_sizes.symbols_of(fakes)
+    if not symbols:
+        return _tried_with(session, name, args, kwargs, {})
+    failures: list[Exception] = []
+
+    def tried(several: list[numpy_sizes.Sizes]) -> list[tuple[numpy_sizes.Sizes, type | None, list[_Look]]]:
+        found = []
+        for sizes in several:
+            try:
+                found.append((sizes, *_tried_with(session, name, args, kwargs, sizes)))
+            except TraceError:
+                raise
+            except Exception as error:
+                failures.append(error)
+        return found
+
+    found = tried(numpy_sizes.apart(symbols)) or tried(numpy_sizes.alike(symbols))
+    small = tried(numpy_sizes.small(symbols))
+    if len(found) < 2:
+        if not found and not small and len({(type(one), str(one)) for one in failures}) == 1:
+            _raise(failures[0].with_traceback(None))
+        raise _refusal(session, name, "raises for most sizes that it was tried with")
+    _, many, first = found[0]
+    rest = [[(sizes, looks[place]) for sizes, _, looks in found] for place in range(len(first))]
+    if len({(kind, len(looks)) for _, kind, looks in found}) > 1 or any(len({(
+            one.kind, one.dtype, len(one.shape), one.shared, one.apart) for _, one in looks}) > 1 for looks in rest):
+        raise _refusal(session, name, "gives another shape or dtype for other sizes")
+    results: list[_Look] = []
+    for place, looks in enumerate(rest):
+        shapes = [(sizes, one.shape) for sizes, one in looks]
+        at_small = [less[place].shape for _, _, less in small if len(less) == len(first)]
+        shape = numpy_sizes.shape_of(session, name, fakes, shapes, at_small)
+        strides = numpy_sizes.strides_of(
+            shape, [one.shape for _, one in looks], [one.strides or () for _, one in looks])
+        results.append(replace(first[place], shape=tuple(shape), strides=None if strides is None else tuple(strides)))
+    return many, results
+
+
+def _tried_with(
+    session: Session, name: str, args: Any, kwargs: Any, sizes: numpy_sizes.Sizes,
+) -> tuple[type | None, list[_Look]]:
+    """The same for arrays of such sizes."""
     function = host_numpy.function_of(name)
     found: list[tuple[type | None, list[_Look]]] = []
     failures: list[Exception] = []
     for fill in _FILLS:
         with torch_internals.no_modes():
-            given, named = _sample(session, args, fill), _sample(session, kwargs, fill)
+            given, named = _sample(session, args, fill, sizes), _sample(session, kwargs, fill, sizes)
             memory = [one for one in _leaves([given, named]) if is_a(one, (numpy.ndarray, torch.Tensor))]
             arrays = [one.detach().numpy() if is_a(one, torch.Tensor) else one for one in memory]
         before = [one.copy() for one in arrays]

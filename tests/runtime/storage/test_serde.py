@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from runtime.errors import StorageError
+from runtime.ir import Operator, Program, ScalarType, TensorType, Variable
 from runtime.ir.compare import difference
 from runtime.ir.parser import parse_program
+from runtime.ir.tree import Leaf
+from runtime.ops.host import Made, MadeTorch
 from runtime.storage.document import Node, read_json, write_json
 from runtime.storage.serde import program_from_document, program_to_document
 
@@ -119,3 +123,36 @@ def test_constant_that_cannot_be_saved_is_located() -> None:
     op.args = (object(),)
     with pytest.raises(StorageError, match=r"type builtins\.object cannot be saved\n  at user\.py:5"):
         program_to_document(program)
+
+
+def drawing() -> Program:
+    """A Program that draws from three generators, from one of them twice."""
+    made, other, own = Made("random"), Made("random"), MadeTorch(torch.device("cpu"))
+    program = Program("draws")
+    a, b = Variable("a", ScalarType("float")), Variable("b", TensorType(torch.float32, (2,)))
+    program.block.ops = [
+        Operator("host.random.new", (3,), {"generator": made}), Operator("host.random.new", (4,), {"generator": other}),
+        Operator("host.random.random", (), {"generator": made}, outputs=(a,)),
+        Operator("host.torch_generator.manual_seed", (5,), {"generator": own}),
+        Operator("aten.rand.generator", ([2],), {"generator": own}, outputs=(b,)),
+    ]
+    program.block.yields, program.output = [a, b], (Leaf(0), Leaf(1))
+    return program
+
+
+def test_generators_that_a_run_makes() -> None:
+    """Each is one object, in whatever operators it stands."""
+    found = [op.kwargs["generator"] for op in round_trip(drawing()).block.ops]
+    assert found[0] is found[2] and found[3] is found[4] and len(set(map(id, found))) == 3
+    assert (found[0].family, found[3].device) == ("random", torch.device("cpu"))
+
+
+@pytest.mark.parametrize(("generator", "problem"), [
+    ({"generator": [0, "os"]}, "random"), ({"generator": [-1, "random"]}, "0"), ({"generator": "random"}, "list"),
+    ({"torch_generator": [0, "nowhere"]}, "device"), ({"function": [0, "random"]}, "unknown kind of operand"),
+])  # fmt: skip
+def test_generators_that_no_run_makes(generator: Any, problem: str) -> None:
+    document = program_to_document(drawing())
+    document["ops"][0]["kwargs"] = [["generator", generator]]
+    with pytest.raises(StorageError, match=problem):
+        program_from_document(Node(document, "program"))

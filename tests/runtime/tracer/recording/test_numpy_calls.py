@@ -149,9 +149,43 @@ def test_a_gradient_that_some_runs_need(session: Session, given: Any, made: Any,
     assert recorded() == ["grad.needed", "cond", "aten.detach.default"]
 
 
-def test_sizes_that_are_not_known(given: Any, made: Any, refused: Any) -> None:
-    with refused("D2S213", "x.numpy()", said="whose sizes or layout are only known"):
-        made(lambda x: x.numpy(), given("x", None))
+OPEN: dict[str, tuple[str, tuple[Any, ...], list[Any]]] = {
+    "all alike": ("add", (1,), ["s0", 3]),
+    "of no other size": ("sum", (0,), [3]),
+    "a number for all": ("reshape", ((-1, 3, 1),), [None, 3, 1]),
+    "another size": ("diff", (1, 0), [None, 3]),
+    "a number for large ones": ("resize", ((4, 3),), [4, 3]),
+    "turned": ("transpose", (), [3, None]),
+    "one dimension": ("ravel", (), [None]),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_sizes(name: str, session: Session, given: Any, made: Any) -> None:
+    """A size is a number where it is one for all sizes tried, the operand's where it has to be, else a new one."""
+    function, more, expected = OPEN[name]
+    array = made(lambda x: x.numpy(), given("x", None, 3))
+    found = made(record, function, (array, *more), {})
+    shape = session.program.block.ops[-1].outputs[0].type.shape
+    assert len(shape) == len(expected) and all(
+        size == wanted if wanted is not None else size.startswith("n") for size, wanted in zip(shape, expected))
+    assert session.info(found.tensor).layout_known
+
+
+def test_open_sizes_that_must_agree(session: Session, given: Any, made: Any, refused: Any) -> None:
+    """Tried with sizes that differ, and where these fail with equal ones."""
+    one, other = (made(lambda x: x.numpy(), given(name, None)) for name in "ab")
+    found = made(record, "add", (one, other), {})
+    assert session.fake(found.tensor).dim() == 1
+    with refused("D2S213", 'record("add", (one, constant), {})', said="raises for most sizes"):
+        constant = made(lambda x: x.numpy(), given("c", 3))
+        record("add", (one, constant), {})
+
+
+def test_errors_of_all_sizes(session: Session, given: Any, made: Any) -> None:
+    array = made(lambda x: x.numpy(), given("x", None))
+    with pytest.raises(np.exceptions.AxisError):
+        made(record, "sum", (array, 1), {})
 
 
 def test_back_to_a_tensor(session: Session, given: Any, made: Any, refused: Any) -> None:
