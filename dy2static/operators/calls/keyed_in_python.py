@@ -223,7 +223,7 @@ class _Dict(KeyedDict):
                 for key, value in other:
                     self[key] = value
         for name in more:
-            require_key(self, name)
+            self[name] = more[name]
 
 
 class NumberDict(_Dict):
@@ -311,7 +311,7 @@ class NumberCounter(_Dict, KeyedCounter):
                 for key in other:
                     self._count(key, 1)
         for name in more:
-            require_key(self, name)
+            self._count(name, more[name])
 
     def subtract(self, other: Any = None, /, **more: Any) -> None:
         if other is not None:
@@ -322,7 +322,7 @@ class NumberCounter(_Dict, KeyedCounter):
                 for key in other:
                     self._count(key, -1)
         for name in more:
-            require_key(self, name)
+            self._count(name, -more[name])
 
     def most_common(self, n: int | None = None) -> Any:
         pairs = list(zip(self._keys, self._held))
