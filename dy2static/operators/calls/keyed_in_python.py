@@ -225,7 +225,7 @@ class _Dict(KeyedDict):
                 for key, value in other:
                     self[key] = value
         for name in more:
-            require_key(self, name)
+            self[name] = more[name]
 
 
 def _shown(pairs: Any) -> str:
@@ -329,7 +329,7 @@ class NumberCounter(_Dict, KeyedCounter):
                 for key in other:
                     self._count(key, 1)
         for name in more:
-            require_key(self, name)
+            self._count(name, more[name])
 
     def subtract(self, other: Any = None, /, **more: Any) -> None:
         if other is not None:
@@ -340,7 +340,7 @@ class NumberCounter(_Dict, KeyedCounter):
                 for key in other:
                     self._count(key, -1)
         for name in more:
-            require_key(self, name)
+            self._count(name, -more[name])
 
     def most_common(self, n: int | None = None) -> Any:
         pairs = list(zip(self._keys, self._held))

@@ -21,16 +21,16 @@ from runtime.ir import ArrayType, ScalarType
 from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedCounter, KeyedDict, KeyedItems, KeyedKeys, KeyedSet
 from runtime.tracer.ambient import catching
-from runtime.tracer.ambient.calls import Findings
+from runtime.tracer.python_state import shared_items
+from runtime.tracer.python_state.held import held_in
 from runtime.tracer.values import array, structure, tables
 from runtime.tracer.values.alias_sets import AliasSet
 
 
 def note(session: Session, made: Any) -> None:
     """A dict or set is made here."""
-    known = memo(session)
-    known.created[id(made)] = made
-    known.keyed[id(made)] = session.location()
+    memo(session).created[id(made)] = made
+    session.containers.made_at[id(made)] = session.location()
 
 
 def become(session: Session, owner: Any, *keys: Any) -> None:
@@ -47,9 +47,11 @@ def become(session: Session, owner: Any, *keys: Any) -> None:
 def begin_again(session: Session, owner: Any) -> None:
     """As ``become``, for keys that are numbers of the run."""
     _, whole = session.containers.hidden.get(id(owner), (owner, owner))  # it may be what another holds on a path
-    where = memo(session).keyed.get(id(whole))
-    if where is not None and where not in session.call.known.keyed:
-        raise session.restart(Findings(keyed=frozenset((where,))))
+    where = session.containers.made_at.get(id(whole))
+    if where is not None:
+        shared_items.begin_again_keyed(session, (where,))
+    elif is_a(whole, dict) and (id(whole) in session.containers.held_in_lists or held_in(whole) is not None):
+        shared_items.begin_again_keyed(session, session.containers.dicts_in_lists)  # it stands for one of these
 
 
 def is_key(key: Any) -> bool:

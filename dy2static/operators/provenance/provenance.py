@@ -116,8 +116,6 @@ class Memo:
     """Cached functions, by identity, whose cache was asked what it holds."""
     uncounted_caches: set[int] = field(default_factory=set)
     """Those that were called in ways that their caches do not count."""
-    keyed: dict[int, Location | None] = field(default_factory=dict)
-    """Where those of them are made that are dicts and sets."""
     counters: dict[int, tuple[Any, Location | None]] = field(default_factory=dict)
     """Every ``itertools.count`` that the trace has made, by identity, with where."""
     iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from runtime.tracer.ambient.objects import slots_of
 from runtime.tracer.ambient.poison import Key, Poison
 from runtime.tracer.ambient.unasked import module_name, unasked
 from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state import shared_items
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -107,7 +108,9 @@ _NOTHING = object()
 
 
 def keys_change(session: Session) -> Exception:
-    """The located error for a dict that gets other keys, or an object that gets other attributes."""
+    """What to raise where a dict gets other keys, or an object other attributes: a located error, or what begins the
+    trace again with such dicts made of lists."""
+    shared_items.begin_again_keyed(session, session.containers.dicts_in_lists)
     return session.error(
         "a dict or object in a list whose length is only known while the Program runs, items of which are changed, "
         "gets another key or attribute, or loses one",

@@ -448,6 +448,8 @@ class Journal:
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""
         self._count(place)
+        require_own(self._session, place.owner)
+        self._require_no_row(place.owner)
         hidden = self._session.containers.hidden.get(id(place.owner)) if place.kind == "content" else None
         if hidden is not None:
             self.note(Place("content", hidden[1]))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
+from runtime.tracer.ambient.calls import Findings
 
 if TYPE_CHECKING:
+    from runtime.ir import Location
     from runtime.tracer.recording.session import Session
 
 
@@ -20,6 +23,8 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
     if id(container) in session.containers.held_in_lists:
         if type(container) in (list, dict) or objects.is_record(container):
             session.hold_by_reference(type(container))
+        if is_a(container, dict):
+            begin_again_keyed(session, session.containers.dicts_in_lists)
         raise _held(session, container, what)
 
 
@@ -47,6 +52,25 @@ def hold(session: Session, value: Any) -> None:
     """A list that grows holds a copy of a list, dict or record from now on."""
     session.containers.held_owners[id(value)] = value
     session.containers.held_in_lists[id(value)] = session.location()
+
+
+def note_dict(session: Session, value: Any) -> None:
+    """A list that grows is to hold something, or holds a copy of it: if it is a dict that the function makes, note
+    where it makes it."""
+    if is_a(value, dict) and (where := session.containers.made_at.get(id(value))) is not None:
+        session.containers.dicts_in_lists.add(where)
+
+
+def begin_again_keyed(session: Session, places: Iterable[Location]) -> None:
+    """Dicts or sets that are made at some places get keys that are numbers of the run, or in numbers that only the run
+    knows: they are made of lists (see ``ops.keyed``).
+
+    Raises:
+        Restart: So that they are; nothing is raised where they were.
+    """
+    new = frozenset(places) - session.call.known.keyed
+    if new:
+        raise session.restart(Findings(keyed=new))
 
 
 def hold_holders(session: Session, value: Any) -> None:

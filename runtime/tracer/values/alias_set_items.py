@@ -63,7 +63,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _is_copied(session: Session, part: Any) -> bool:
     """Whether items are copies of the list, dict or record: then it must not be changed."""
-    if session.holds_by_reference(type(part)) or id(part) in session.objects.externals:
+    if structure.row_of(part) is not None or id(part) in session.objects.externals:
         return False
     return is_a(part, (list, dict)) or structure.can_be_copied(session, part)
 

@@ -52,6 +52,7 @@ def put(session: Session, value: Any, place: Place | None = None, twice: bool = 
 
     ``place``: where it is in a list that only comes to grow. ``twice``: it is in this item more than once.
     """
+    shared_items.note_dict(session, value)
     copied = session.containers.copied
     if place is not None and not twice:
         key = (id(value), id(place[0]), place[1])

@@ -48,6 +48,10 @@ class KnownContainers(SessionPart):
     heaps: dict[Any, Heap | Table] = state(ITEMS, dict)
     """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what dicts
     and objects hold, by class and keys (see ``tables``)."""
+    made_at: dict[int, Location | None] = state(KEPT, dict)  # what has one of these identities is kept alive
+    """Where the dicts and sets are made that the function makes, by identity."""
+    dicts_in_lists: set[Location] = state(KEPT, set)  # asked only where the trace ends
+    """Where those of them are made that lists which grow were to hold by reference."""
     has_rows: bool = state(VALUE, False)
     """Whether there are such dicts and objects."""
     readers: Readers = state(KEPT, Readers)  # says nothing of the trace

@@ -249,6 +249,7 @@ def _group(session: Session, value: Any) -> Iterator[Any]:
             if held.is_held(session, one):
                 continue
             todo += one if is_a(one, tuple) else [item for _, item in containers.items_of(one)]
+            shared_items.note_dict(session, one)
         elif objects.is_record(one) or session.holds_by_reference(type(one)):
             todo += objects.attributes(one).values()
         if session.holds_by_reference(type(one)) and type(one) is not list and table_for(session, one) is not None:

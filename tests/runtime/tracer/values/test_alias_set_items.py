@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from runtime.tracer.values import alias_set_items, array
+from runtime.tracer.values import alias_set_items, array, heaps
 from runtime.tracer.values.alias_sets import AliasSet, may_be_one
 from runtime.tracer.values.structure import Choice
 from tests.runtime.tracer.control.staging import Local, Staging
@@ -108,9 +108,10 @@ def test_containers_that_are_copied_may_not_change(staging: Staging) -> None:
     alias_set_items.got(session, AliasSet(), (came_out, other))
     assert id(came_out) in held and id(other) in held
     by_reference(session, list)
-    kept, also = [7], {"c": 1}
-    alias_set_items.put(session, AliasSet(), (kept, also))
-    assert id(kept) not in held and id(also) in held
+    kept, also, without = [7], {"c": 1}, [8]
+    heaps.move_inside(session, [kept])
+    alias_set_items.put(session, AliasSet(), (kept, also, without))
+    assert id(kept) not in held and id(also) in held and id(without) in held, "one is a row, two are copied"
 
 
 def test_an_object_that_is_twice_in_an_item(staging: Staging) -> None:
