@@ -20,12 +20,13 @@ PutBack = Callable[[], Any]
 
 
 class Streams:
-    """All random streams that a run of a Program may draw from, or set."""
+    """All random streams that a run of a Program may draw from, or set, but for those that it makes itself."""
 
     def __init__(self, program: Program) -> None:
         drawing = [op for op in program.block.walk() if definition(op.name).random or op.name.startswith(host.FAMILY)]
         own = {id(one): one for op in drawing if (one := op.kwargs.get("generator")) is not None}
-        self._own = [one for one in own.values() if is_a(one, torch.Generator) or host.is_generator(one)]
+        self._own = [one for one in own.values() if (is_a(one, torch.Generator) or host.is_generator(one))
+                     and not is_a(one, (host.Made, host.MadeTorch))]  # fmt: skip
         shared = {host.stream(op) for op in drawing}
         self._keepers: list[Callable[[], PutBack]] = [_KEEPERS[name] for name in _KEEPERS if name in shared]
 

@@ -78,6 +78,7 @@ _KEEPS_NOTHING = No("nothing is kept beyond the call")
 _GRADIENTS = No("gradients inside of what is exported")
 
 _NO_SEQUENCES = No("it does not load sequences that a branch or loop makes")
+_HASHES = No("in which order Python goes over a set follows from the hashes of its items")
 _DRAWN = No("Python's random numbers, NumPy's, and clocks")
 
 TABLE: tuple[Row, ...] = (
@@ -108,6 +109,8 @@ TABLE: tuple[Row, ...] = (
     _row("sizes change in a loop", needs.sizes_of_loops, Form("any"), Form("any"),
          No("PyTorch's while_loop carries tensors of one size"),
          "Fill a tensor that is made before the loop, in place of making a larger one in each iteration."),
+    _row("order of a set", needs.called("array.set_order"), _HASHES, _HASHES, _HASHES,
+         "Go over sorted(items), or use a dict or a list, which have an order."),
     _row("list of lists that grows", needs.lists_of_lists, No("a list of lists that the run makes"),
          No("a list of lists that the run makes"), No("PyTorch's graphs have no lists that a branch or loop makes"),
          "Keep one list, and a list of the numbers that say where each part of it begins."),

@@ -1,14 +1,21 @@
-"""What ONNX models and PyTorch's exported programs are written by alike: Blocks in place, and the text of exceptions.
+"""What several targets are written by alike: Blocks in place, the text of exceptions, places in the user's source.
 
     raise("no convergence after ", %n) {exception: "ValueError"}    ->    "ValueError: no convergence after {}"
 """
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any, Protocol
 
 from runtime.ir import Block, Operand, Operator, Variable
 from runtime.ir.definition import definition_of
+from runtime.ir.location import Location
+
+
+def place(location: Location | None) -> str:
+    """A place in the user's source, without folders: ``fit.py:12``."""
+    return "" if location is None else f"{PurePath(location.file).name}:{location.line}"
 
 
 class Nothing:
@@ -78,4 +85,4 @@ def no_digits(digits: Operand, kind: str) -> str:
     return "round() to a number of digits that is no constant from 0 to 22"
 
 
-__all__ = ["SPLIT", "Nothing", "Translates", "halves", "message_of", "no_digits", "text_of"]
+__all__ = ["SPLIT", "Nothing", "Translates", "halves", "message_of", "no_digits", "place", "text_of"]

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from runtime.ir import Operator, Variable
 from runtime.native.loops import item, new_items, read, write
 from runtime.native.lowering import Lowering, alike
 from runtime.native.nest import Nest
-from runtime.native.values import Items, Tensor, Unsupported
+from runtime.native.values import Items, Number, Tensor, Unsupported
 from runtime.native.views import axis
 
 
@@ -239,30 +242,76 @@ def _extend(low: Lowering, op: Operator) -> None:
 def _slice(low: Lowering, op: Operator) -> None:
     """A part of a list, as Python clips it."""
     where = op.args[1]
-    if not isinstance(where, slice) or where.step not in (None, 1):
-        raise Unsupported("a slice with a step")
+    step = where.step if isinstance(where, slice) and where.step is not None else 1
+    if not isinstance(where, slice) or type(step) is not int or not 0 < abs(step) < 2**60:
+        raise Unsupported("a slice with a step that only the run knows")
     items = low.items(op.args[0])
-    w = low.w
+    w, length, width = low.w, f"l{items.n}->len", items.width
+    least, most = ("0", length) if step > 0 else ("-1", f"{length} - 1")
     ends: list[str] = []
-    for value, default in ((where.start, "0"), (where.stop, f"l{items.n}->len")):
+    for value, default in zip((where.start, where.stop), (least, most)[:: 1 if step > 0 else -1]):
         name = w.local("i64", "y")
-        w.line(f"{name} = {default if value is None else low.integer(value).text};")
-        w.line(f"{name} += {name} < 0 ? l{items.n}->len : 0;")
-        w.line(f"{name} = {name} < 0 ? 0 : {name} > l{items.n}->len ? l{items.n}->len : {name};")
+        if value is None:
+            w.line(f"{name} = {default};")
+        else:
+            w.line(f"{name} = {low.integer(value).text}; {name} += {name} < 0 ? {length} : 0;")
+            w.line(f"{name} = {name} < {least} ? {least} : {name} > {most} ? {most} : {name};")
         ends.append(name)
     start, end = ends
     made = new_items(low, items.item)
-    w.line(f"{end} = {end} > {start} ? {end} - {start} : 0;")
+    first, last, stride = (start, end, step) if step > 0 else (end, start, -step)
+    w.line(f"{end} = {last} > {first} ? ({last} - {first} - 1) / {stride} + 1 : 0;")
     w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, {end}))) goto bail;")
-    w.line(f"d2s_copy(l{made.n}->at, l{items.n}->at + {start} * {items.width}, 8 * {end} * {items.width});")
-    w.line(f"l{made.n}->len = {end};")
+    if step == 1:
+        w.line(f"d2s_copy(l{made.n}->at, l{items.n}->at + {start} * {width}, 8 * {end} * {width});")
+        w.line(f"l{made.n}->len = {end};")
+    else:
+        w.line(f"for (; l{made.n}->len < {end}; l{made.n}->len++) d2s_copy(l{made.n}->at + l{made.n}->len * {width}, "
+               f"l{items.n}->at + ({start} + l{made.n}->len * {step}) * {width}, 8 * {width});")  # fmt: skip
     if isinstance(items.item, Tensor):
         w.line(f"for ({start} = 0; {start} < {end}; {start}++) "
                f"d2s_ref((buf *)l{made.n}->at[{start} * {made.width}]);")  # fmt: skip
     low.give(op.outputs[0], made)
 
 
+@contextmanager
+def _as_long(low: Lowering, op: Operator, other: Items) -> Iterator[tuple[Items, str]]:
+    """The result, as long as another list, and C that is run for each item: the item's number."""
+    like = low.like(op.outputs[0].type)
+    assert isinstance(like, Items)
+    made = new_items(low, like.item)
+    low.w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, l{other.n}->len))) goto bail;")
+    with low.w.block(f"for (; l{made.n}->len < l{other.n}->len; l{made.n}->len++)"):
+        yield made, f"l{made.n}->len"
+    low.give(op.outputs[0], made)
+
+
+def _fill(low: Lowering, op: Operator) -> None:
+    """A list as long as another, of one item."""
+    value = low.value(op.args[1])
+    if isinstance(value, Tensor):
+        low.memory(value)
+    with _as_long(low, op, low.items(op.args[0])) as (made, at):
+        write(low, made, value, f"l{made.n}->at + {at} * {made.width}")
+
+
+def _lookup(low: Lowering, op: Operator) -> None:
+    """What stands in a table of constants at each of the list's numbers."""
+    items, table = low.items(op.args[0]), op.args[1]
+    assert isinstance(table, (list, tuple))
+    with _as_long(low, op, items) as (made, at):
+        key = read(low, items, f"l{items.n}->at + {at}")
+        assert isinstance(key, Number)
+        held = {place: number for place, number in enumerate(table) if number is not None}
+        found = "".join(f"{key.text} == {place} ? {number} : " for place, number in held.items())
+        there = " || ".join(f"{key.text} == {place}" for place in held) or "0"
+        has = low.w.local("i64", "h")
+        low.w.line(f"{has} = {key.has} && ({there});")
+        write(low, made, Number("int", f"((i64)({found}0))", has), f"l{made.n}->at + {at}")
+
+
 _RULES = {"new": _new, "append": _append, "get": _get, "load": _get, "len": _len, "pop": emit_pop, "set": _set,
-          "store": _set, "extend": _extend, "concat": _extend, "slice": _slice}  # fmt: skip
+          "store": _set, "extend": _extend, "concat": _extend, "slice": _slice, "fill": _fill,
+          "lookup": _lookup}  # fmt: skip
 
 __all__ = ["emit", "emit_pop", "emit_cat", "emit_stack"]

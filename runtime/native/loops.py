@@ -291,10 +291,10 @@ def write(low: Lowering, items: Items, value: Value, words: str) -> None:
     w = low.w
     like = items.item
     if isinstance(like, Number):
-        if isinstance(value, Nothing) and not low.alone:
-            w.line(f"*({words}) = {GONE}LL;")
+        if isinstance(value, Nothing):  # nobody reads it in a library: another list says which item is a number
+            w.line(f"*({words}) = {'0' if low.alone else f'{GONE}LL'};")
             return
-        if not isinstance(value, Number) or value.kind != like.kind or (value.has != "1" and low.alone):
+        if not isinstance(value, Number) or value.kind != like.kind:
             raise Unsupported("another kind of number")
         word = f"as_word({value.text})" if like.kind == "float" else value.text
         if low.alone:

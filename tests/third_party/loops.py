@@ -365,7 +365,7 @@ def kornia_kmeans(points: Any) -> Any:
 
 
 @_loop("torch-kmeans KMeans", "torch_kmeans", "torch-kmeans", [[points[None]] for (points,) in CLUSTERS], _CENTERS,
-       refused="D2S214", why="it makes a generator of random numbers")
+       refused="D2S235", why="TorchScript asks for a size that depends on data")
 def torch_kmeans(points: Any) -> Any:
     from torch_kmeans import KMeans
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
+from runtime.export.shared import place
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
-from runtime.ir.location import Location
 from runtime.native import scalar
 from runtime.native.branches import flag_of
 from runtime.native.lowering import Lowering
@@ -30,11 +29,6 @@ def literal(text: str) -> str:
 
 
 _PLAIN = (string.ascii_letters + string.digits + " .,:;-_+*/()[]{}<>=!'#%&|^~").encode()
-
-
-def place(location: Location | None) -> str:
-    """A place in the user's source, without folders: ``fit.py:12``."""
-    return "" if location is None else f"{PurePath(location.file).name}:{location.line}"
 
 
 @dataclass
@@ -141,4 +135,4 @@ def _reason(op: Operator) -> str:
     return "sizes that do not fit, an index out of range, or a value that is not taken here"
 
 
-__all__ = ["Failures", "literal", "place"]
+__all__ = ["Failures", "literal"]

@@ -47,7 +47,7 @@ def refuse(low: Lowering, op: Operator) -> NoReturn:
     try:
         raise
     except Unsupported as error:
-        reason = str(error)
+        reason = "" if op.name.endswith(f".{error}") else str(error)
     except RuntimeError:  # nothing was tried
         reason = ""
     raise Refused(op, reason)

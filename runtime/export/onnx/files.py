@@ -20,6 +20,7 @@ import onnx
 import onnx_ir
 
 from runtime.errors import StorageError
+from runtime.ir.location import Location
 
 MOST_BYTES = 2**31 - 2**20
 """Beyond this, a file of protocol buffers cannot hold the weights."""
@@ -44,7 +45,7 @@ class Checked:
             proto = onnx_ir.to_proto(model)
             _check(proto)
             self._data = proto.SerializeToString()
-            load(self._data)
+            load(model, self._data)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         self._room = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -53,7 +54,7 @@ class Checked:
             onnx_ir.save(model, self._room / target.name, format="protobuf", external_data=self._beside,
                          size_threshold_bytes=_SMALL)  # fmt: skip
             _check(str(self._room / target.name))
-            load(str(self._room / target.name))
+            load(model, str(self._room / target.name))
         except BaseException:
             self.close()
             raise
@@ -108,7 +109,13 @@ def _check(model: Any) -> None:
         raise StorageError(f"ONNX does not take the model: {str(error)[:400]}", hint=_REPORT, code="D2S541") from None
 
 
-def _load(model: bytes | str) -> None:
+def _place_in(model: Any, said: str) -> Location | None:
+    """The user's line that a node was written for whose name is in what a runtime says."""
+    nodes = onnx_ir.traversal.RecursiveGraphIterator(model.graph)
+    return next((node.meta.get("place") for node in nodes if f"'{node.name}'" in said), None)
+
+
+def _load(model: Any, file: bytes | str) -> None:
     try:
         import onnxruntime
     except ImportError:
@@ -116,21 +123,21 @@ def _load(model: bytes | str) -> None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
-        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise StorageError(f"ONNX Runtime does not take the model: {str(error)[:400]}",
                            hint="It has no kernel for this dtype, most often: convert what the operator is given.",
-                           code="D2S540") from None  # fmt: skip
+                           location=_place_in(model, str(error)), code="D2S540") from None  # fmt: skip
 
 
-def _load_in_openvino(model: bytes | str) -> None:
+def _load_in_openvino(model: Any, file: bytes | str) -> None:
     try:
         import openvino
     except ImportError:
         return
     core = openvino.Core()
     try:
-        core.compile_model(core.read_model(io.BytesIO(model) if isinstance(model, bytes) else model), "CPU")
+        core.compile_model(core.read_model(io.BytesIO(file) if isinstance(file, bytes) else file), "CPU")
     except Exception as error:
         said = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from")]
         raise StorageError(f"OpenVINO does not take the model: {' '.join(said)[:400]}",

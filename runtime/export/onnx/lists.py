@@ -134,21 +134,27 @@ def _slice(t: Translator, op: Operator) -> None:
     type_ = _list_type(op)
     where: Any = op.args[1]
     array = sequence(t, op.args[0], type_)
-    if where.step not in (None, 1):
-        raise Refused("a slice of a list with a step")
+    step = 1 if where.step is None else where.step
+    if type(step) is not int or step == 0:
+        raise Refused("a slice of a list with a step that only the run knows")
     length = _length_of(t, array)
+    low, high = (c.int(0), length) if step > 0 else (c.int(-1), c.op("Sub", length, c.int(1)))
 
     def bound(operand: Any, missing: Value) -> Value:
         if operand is None:
             return missing
         index = t.number(operand, "int")
         index = w.either(w.test("Less", index, c.int(0)), c.op("Add", index, length), index)
-        return c.op("Min", c.op("Max", index, c.int(0)), length)
+        return c.op("Min", c.op("Max", index, low), high)
 
-    first, last = bound(where.start, c.int(0)), bound(where.stop, length)
-    count = c.op("Max", c.op("Sub", last, first), c.int(0))
-    made = _each(t, count, t.empty_list(type_), lambda number: _at(t, array, c.op("Add", first, number)))
-    t.give(op.outputs[0], made)
+    first, last = (bound(*one) for one in zip((where.start, where.stop), (low, high)[:: 1 if step > 0 else -1]))
+    span = c.op("Sub", last, first) if step > 0 else c.op("Sub", first, last)
+    count = c.op("Max", c.op("Div", c.op("Add", span, c.int(abs(step) - 1)), c.int(abs(step))), c.int(0))
+
+    def item(number: Value) -> Value:
+        return _at(t, array, c.op("Add", first, c.op("Mul", number, c.int(step))))
+
+    t.give(op.outputs[0], _each(t, count, t.empty_list(type_), item))
 
 
 def _fill(t: Translator, op: Operator) -> None:
@@ -158,13 +164,25 @@ def _fill(t: Translator, op: Operator) -> None:
     t.give(op.outputs[0], _each(t, count, t.empty_list(type_), lambda number: item))
 
 
+def _lookup(t: Translator, op: Operator) -> None:
+    """None in the table is a filler: another list says which items are numbers."""
+    array, given = t.value(op.args[0]), op.args[1]
+    assert isinstance(given, (list, tuple))
+    table = t.w.constant([0 if one is None else one for one in given], torch.int64)
+
+    def item(number: Value) -> Value:
+        return t.w.node("Gather", table, _at(t, array, number), dtype=torch.int64, shape=[])
+
+    t.give(op.outputs[0], _each(t, _length_of(t, array), t.empty_list(_list_type(op)), item))
+
+
 def _refused(t: Translator, op: Operator) -> None:
-    raise Refused("lists of lists that the run makes")
+    raise Refused("there is no rule for it")
 
 
 _RULES: dict[str, Callable[[Translator, Operator], None]] = {
     "new": _new, "append": _append, "get": _get, "set": _set, "load": _get, "store": _set, "len": _len, "pop": _pop,
-    "extend": _extend, "concat": _extend, "slice": _slice, "fill": _fill,
+    "extend": _extend, "concat": _extend, "slice": _slice, "fill": _fill, "lookup": _lookup,
 }  # fmt: skip
 
 

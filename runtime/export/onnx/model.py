@@ -26,6 +26,7 @@ from runtime.export.onnx.sizes import require_sizes
 from runtime.export.onnx.translator import Translator
 from runtime.export.onnx.writer import DTYPES, Refused, Value, Writer
 from runtime.export.results import outputs_of, plain_name
+from runtime.export.shared import place
 from runtime.ir import Operator, Program, TensorType
 from runtime.ir.location import Location
 from runtime.storage.artefact import Artefact, Variant
@@ -222,7 +223,7 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
         if one.uses():
             model.graph.initializers[one.name] = one
     for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph):
-        where = node.meta.get("place", "")
+        where = place(node.meta.get("place"))
         said = node.meta.get("said")  # why a node fails, if it is one that may
         node.name = fresh(said or f"{where}{' ' if where else ''}{node.op_type}")
         graphs = [attr.value for attr in node.attributes.values() if attr.type == onnx_ir.AttributeType.GRAPH]

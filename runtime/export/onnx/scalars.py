@@ -113,18 +113,25 @@ class Calculator:
             self.w.fail_if(beyond, "OverflowError: an int beyond 2**53 beside a float")
         return self.w.cast(a, torch.float64)
 
+    def is_nan(self, a: Value) -> Value:
+        """Whether a float is none."""
+        return self.w.node("IsNaN", a, dtype=torch.bool, shape=[])
+
+    def is_inf(self, a: Value) -> Value:
+        """Whether a float is infinite."""
+        return self.w.node("IsInf", a, dtype=torch.bool, shape=[])
+
     def is_finite(self, a: Value) -> Value:
         """Whether a float is a number."""
-        w = self.w
-        infinite = w.node("IsInf", a, dtype=torch.bool, shape=[])
-        return w.flags("Not", w.flags("Or", infinite, w.node("IsNaN", a, dtype=torch.bool, shape=[])))
+        return self.w.flags("Not", self.w.flags("Or", self.is_inf(a), self.is_nan(a)))
 
-    def require_finite(self, made: Value, said: str, *given: Value) -> Value:
-        """A result, and the end of the run where it is no number although what it is made of are."""
-        bad = self.w.flags("Not", self.is_finite(made))
+    def require_result(self, made: Value, said: str, *given: Value) -> Value:
+        """A float, and the end of the run where Python raises: no number, of numbers; infinite, of finite ones."""
+        none, beyond = self.is_nan(made), self.is_inf(made)
         for one in given:
-            bad = self.w.flags("And", bad, self.is_finite(one))
-        self.w.fail_if(bad, said)
+            none = self.w.flags("And", none, self.w.flags("Not", self.is_nan(one)))
+            beyond = self.w.flags("And", beyond, self.is_finite(one))
+        self.w.fail_if(self.w.flags("Or", none, beyond), said)
         return made
 
     def whole(self, a: Value) -> Value:
@@ -193,7 +200,7 @@ def _pow(t: Translator, c: Calculator, op: Operator) -> Value:
             square = c.mul(square, square) if exponent else square
         return made
     base, power = (c.exactly(one) if kind == "int" else one for one in values)
-    return c.require_finite(c.op("Pow", base, power), "ArithmeticError: this power is no float", base, power)
+    return c.require_result(c.op("Pow", base, power), "ArithmeticError: this power is no float", base, power)
 
 
 def _shift(t: Translator, c: Calculator, op: Operator) -> Value:
@@ -369,7 +376,7 @@ def _math(t: Translator, c: Calculator, op: Operator) -> Value:
         t.kind(arg)
     value = t.number(op.args[0], "float")
     if short in _MATH and len(op.args) == 1:
-        return c.require_finite(c.op(_MATH[short], value), _DOMAIN, value)
+        return c.require_result(c.op(_MATH[short], value), _DOMAIN, value)
     if short in ("floor", "ceil", "trunc"):
         if t.kind(op.args[0]) != "float":
             return t.number(op.args[0], "int")
@@ -378,18 +385,14 @@ def _math(t: Translator, c: Calculator, op: Operator) -> Value:
         return c.whole(c.op(short.capitalize(), value))
     if short == "pow":
         power = t.number(op.args[1], "float")
-        return c.require_finite(c.op("Pow", value, power), _DOMAIN, value, power)
+        return c.require_result(c.op("Pow", value, power), _DOMAIN, value, power)
     if short == "isnan":
-        return t.w.node("IsNaN", value, dtype=torch.bool, shape=[])
+        return c.is_nan(value)
     if short == "isinf":
-        return t.w.node("IsInf", value, dtype=torch.bool, shape=[])
+        return c.is_inf(value)
     if short == "isfinite":
         return c.is_finite(value)
-    raise Refused(f"math.{short}")
-
-
-def _text(t: Translator, c: Calculator, op: Operator) -> Value:
-    raise Refused("there is no rule for it")
+    raise Refused(f"math.{short} of {len(op.args)} numbers")
 
 
 _RULES: dict[str, Callable[[Translator, Calculator, Operator], Value]] = {
@@ -424,9 +427,12 @@ def emit(t: Translator, op: Operator) -> None:
         t.give(op.outputs[0], text_of(t, op))
         return
     short = _short(op)
+    rule = _RULES.get(short)
+    if rule is None:
+        raise Refused("there is no rule for it")
     if op.kwargs or len(op.args) > _MOST.get(short, 2):
         raise Refused("this many arguments")
-    t.give(op.outputs[0], _RULES.get(short, _text)(t, Calculator(t.w), op))
+    t.give(op.outputs[0], rule(t, Calculator(t.w), op))
 
 
 def operators() -> list[str]:

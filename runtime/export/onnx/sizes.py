@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import torch
 
 from runtime.export.onnx.scalars import Calculator
-from runtime.export.onnx.translator import Translator, place
+from runtime.export.onnx.translator import Translator
 from runtime.export.onnx.writer import Refused, Value
 from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import symbols_of
@@ -46,9 +46,9 @@ def require_sizes(t: Translator, program: Program) -> None:
     for assume in program.assumes:
         sizes = {symbol: w.cast(_size(t, by_name[name], dim), torch.float64)
                  for symbol, (name, dim) in assume.symbols.items()}  # fmt: skip
-        w.place = place(assume.location)
+        w.place = assume.location
         w.fail_if(w.flags("Not", condition(t, assume.expr, sizes)), f"the sizes do not fit: {_said(assume)} is needed")
-        w.place = ""
+        w.place = None
 
 
 def _size(t: Translator, var: object, dim: int) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import PurePath
 
 import torch
 
@@ -11,16 +10,10 @@ from runtime.export.onnx.writer import NUMBERS, Refused, Value, Writer, dtype_of
 from runtime.export.shared import Nothing
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.definition import definition_of
-from runtime.ir.location import Location
 from runtime.ir.types import Dim
 from runtime.ir.variable import UNDEF
 
 Rule = Callable[["Translator", Operator], None]
-
-
-def place(location: Location | None) -> str:
-    """A place in the user's source, without folders: ``fit.py:12``."""
-    return "" if location is None else f"{PurePath(location.file).name}:{location.line}"
 
 
 class Translator:
@@ -41,7 +34,7 @@ class Translator:
     def operator(self, op: Operator) -> None:
         """One Operator."""
         before = self.w.place
-        self.w.place = place(op.location) or before
+        self.w.place = op.location or before
         self._refine(op)
         try:
             self.rule_of(op)(self, op)
@@ -172,4 +165,4 @@ def shape_of(type_: Type) -> Sequence[Dim] | None:
     return ()
 
 
-__all__ = ["Rule", "Translator", "place", "shape_of", "told"]
+__all__ = ["Rule", "Translator", "shape_of", "told"]

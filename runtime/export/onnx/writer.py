@@ -16,7 +16,9 @@ import numpy
 import onnx_ir
 import torch
 
+from runtime.export.shared import place
 from runtime.ir import Operator
+from runtime.ir.location import Location
 from runtime.ir.types import Dim
 from runtime.torch_internals.onnx_converters import Converted, OnnxConverters
 
@@ -96,7 +98,7 @@ class Writer:
         self._fixed: dict[Value, bool] = {}
         self._in_a_call: Value = None
         self._count = 0
-        self.place = ""
+        self.place: Location | None = None
         """The user's line that nodes are written for."""
 
     # -- values
@@ -170,7 +172,7 @@ class Writer:
         self.functions.update(made.functions)
 
     def _append(self, node: Any) -> None:
-        if self.place and "place" not in node.meta:
+        if self.place is not None and "place" not in node.meta:
             node.meta["place"] = self.place
         graph = self.graphs[-1]
         graph.nodes.append(node)
@@ -281,7 +283,7 @@ class Writer:
         It is an index beyond a row of one item.
         """
         index = self.cast(flag, torch.int64)
-        where = f" ({self.place})" if self.place else ""
+        where = "" if self.place is None else f" ({place(self.place)})"
         self.node("Gather", self.ints(0), index, dtype=torch.int64, shape=[], said=f"{said}{where}")
 
 

@@ -24,7 +24,7 @@ def emit(t: Translator, op: Operator) -> None:
     """Any list Operator."""
     short = op.name.removeprefix("array.")
     items = _items(t, op.args[0])
-    given = [one if isinstance(one, slice) or one is None else _given(t, one) for one in op.args[1:]]
+    given = [_given(t, one) for one in op.args[1:]]
     if short in ("get", "load") and isinstance(given[0], (torch.Tensor, torch.SymInt)):
         t.give(op.outputs[0], _at(t, op, items, number(given[0], "int")))
         return
@@ -42,8 +42,18 @@ def emit(t: Translator, op: Operator) -> None:
 def _given(t: Translator, operand: Any) -> Any:
     if isinstance(operand, (list, tuple)):
         return [_given(t, one) for one in operand]
+    if isinstance(operand, slice):
+        return slice(*(_bound(t, one) for one in (operand.start, operand.stop, operand.step)))
     missing = t.nothing(operand)
     return missing if missing is not None else t.value(operand)
+
+
+def _bound(t: Translator, operand: Any) -> int | None:
+    """A bound of a part of a list, which decides how long the part is."""
+    found = None if operand is None else t.value(operand)
+    if found is not None and type(found) not in (int, bool):
+        raise Refused("a part of a list whose bounds only the run knows")
+    return found
 
 
 def _at(t: Translator, op: Operator, items: list[Any], index: torch.Tensor) -> Any:

@@ -234,13 +234,16 @@ _MATH: dict[str, Any] = {
     **{name: getattr(aten, name).default for name in (
         "sqrt", "exp", "log", "log1p", "log2", "log10", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",
         "acos", "atan", "asinh", "acosh", "atanh", "erf", "erfc")},
-    "fabs": aten.abs.default, "degrees": aten.rad2deg.default, "radians": aten.deg2rad.default,
-    "pow": aten.pow.Tensor_Tensor, "atan2": aten.atan2.default, "copysign": aten.copysign.Tensor,
-    "hypot": aten.hypot.default, "fmod": aten.fmod.Tensor,
+    "fabs": aten.abs.default, "pow": aten.pow.Tensor_Tensor, "atan2": aten.atan2.default,
+    "copysign": aten.copysign.Tensor, "hypot": aten.hypot.default, "fmod": aten.fmod.Tensor,
 }  # fmt: skip
 _NUMBERS_OF = {"pow": 2, "atan2": 2, "copysign": 2, "hypot": 2, "fmod": 2}
 _ROUNDED: dict[str, Any] = {"floor": aten.floor.default, "ceil": aten.ceil.default, "trunc": aten.trunc.default}
-_ASKED: dict[str, Any] = {"isnan": aten.isnan.default, "isinf": aten.isinf.default, "isfinite": aten.isfinite.default}
+_UNCHECKED: dict[str, Any] = {
+    "isnan": aten.isnan.default, "isinf": aten.isinf.default, "isfinite": aten.isfinite.default,
+    "degrees": aten.rad2deg.default, "radians": aten.deg2rad.default,
+}  # fmt: skip
+"""Those that never raise."""
 
 
 def _math(t: Translator, op: Operator) -> Any:
@@ -255,7 +258,7 @@ def _math(t: Translator, op: Operator) -> Any:
         return calc.require_result(t, _MATH[short](*values), *values)
     if short in _ROUNDED:
         return calc.whole(t, _ROUNDED[short](*values))
-    return _ASKED[short](*values)
+    return _UNCHECKED[short](*values)
 
 
 _RULES: dict[str, Callable[[Translator, Operator], Any]] = {
@@ -265,7 +268,7 @@ _RULES: dict[str, Callable[[Translator, Operator], Any]] = {
     "int": _int, "float": _float, "round": _round, "min": _extreme, "max": _extreme, "select": _select,
     "expect": _expect, "is_none": _is_none, "is_integer": _is_integer, "item": _item, "number": _item, "index": _item,
     "size": _size, "numel": _numel, "dim": _dim,
-    **{f"math.{name}": _math for name in (*_MATH, *_ROUNDED, *_ASKED)},
+    **{f"math.{name}": _math for name in (*_MATH, *_ROUNDED, *_UNCHECKED)},
 }  # fmt: skip
 _MOST = {"min": 2**31, "max": 2**31, "select": 3}
 """How many arguments a rule takes, where it may be more than two."""

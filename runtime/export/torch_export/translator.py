@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
 import torch
 
-from runtime.export.shared import Nothing
+from runtime.export.shared import Nothing, place
 from runtime.export.torch_export.values import SYMBOLS, Number, Refused, kind_of, number, reason_of
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
-from runtime.ir.location import Location
 from runtime.ir.variable import UNDEF
 from runtime.torch_internals.export_settings import require
 
@@ -301,9 +299,4 @@ def _sizes_of_missing(block: Block) -> Iterable[str]:
         yield from (dim for dim in getattr(type_, "shape", None) or () if isinstance(dim, str))
 
 
-def place(location: Location) -> str:
-    """A place in the user's source, without folders: ``fit.py:12``."""
-    return f"{PurePath(location.file).name}:{location.line}"
-
-
-__all__ = ["Captured", "Rule", "Run", "Translator", "aten", "place"]
+__all__ = ["Captured", "Rule", "Run", "Translator", "aten"]

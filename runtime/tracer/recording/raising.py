@@ -112,8 +112,9 @@ def _beside(session: Session, error: BaseException) -> dict[str, Any]:
     no run could have it."""
     fields = exception_fields.fields_of(error)
     if "obj" in fields and is_a(error, AttributeError):
-        with_values = not _plain(fields["obj"]) and holding.leads_to_traced(fields["obj"])
-        if with_values or is_a(fields["obj"], BaseException):
+        asked = fields["obj"]
+        with_values = not _plain(asked) and holding.leads_to_traced(asked)
+        if with_values or is_a(asked, BaseException) or not _has_text(session, asked):
             del fields["obj"]
     return {**vars(error), **fields}
 
@@ -196,6 +197,16 @@ _SHOWN = (
 def _shown(session: Session, arg: Any) -> Operand:
     """An exception's argument, which is there for its text."""
     return histories.shown(session, arg) if is_a(arg, torch.Tensor) else session.operand(arg)
+
+
+def _has_text(session: Session, value: Any) -> bool:
+    """Whether the name of the node that made it is known, if it is a tensor."""
+    try:
+        if is_a(value, torch.Tensor):
+            histories.shown(session, value)
+    except TraceError:
+        return False
+    return True
 
 
 def _plain(value: Any) -> bool:

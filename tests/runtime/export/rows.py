@@ -169,6 +169,13 @@ def nested(x, n):
     return x if len(out) < 2 else x + len(out[1])
 
 
+@row("order of a set", (X, N), COUNTS)
+def of_a_set(x, n):
+    for number in {n.item(), 8, 16}:
+        x = x * 0.5 + number
+    return x
+
+
 @row("list of other length on paths")
 def lengths(x):
     out = [x]

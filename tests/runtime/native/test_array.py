@@ -167,3 +167,44 @@ def test_numbers_of_a_path_that_a_loop_keeps_for_its_gradient() -> None:
             (gradient,) = torch.autograd.grad(y.sum(), [x]) if y.requires_grad else (None,)
             found.append((y, gradient))
         same(*found, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("items", ["int", "f32[2]"])
+@pytest.mark.parametrize("step", [None, 1, 2, 3, -1, -2])
+def test_a_part_of_a_list_is_what_python_takes(step: int | None, items: str) -> None:
+    text = f"""program "f" {{
+      input %xs : list<{items}> = "xs"
+      input %a : int = "a"
+      input %b : int = "b"
+      %both : list<{items}> = array.slice(%xs, slice(%a, %b, {step}))
+      %from : list<{items}> = array.slice(%xs, slice(%a, None, {step}))
+      %to : list<{items}> = array.slice(%xs, slice(None, %b, {step}))
+      %all : list<{items}> = array.slice(%xs, slice(None, None, {step}))
+      return %both, %from, %to, %all as ($0, $1, $2, $3)
+    }}"""
+    ends = (0, 1, 4, 5, 9, -1, -5, -6, -9)
+    lists = [[torch.full([2], float(one)) if items == "f32[2]" else one for one in range(n)] for n in (0, 1, 5)]
+    agree(text, *([items, a, b] for items in lists for a in ends for b in ends))
+
+
+@pytest.mark.parametrize(("items", "item"), [("int", "7"), ("float", "%w"), ("bool", "True"), ("f32[2]", "%x"),
+                                             ("int", "None"), ("float", "None"), ("f32[2]", "None")])  # fmt: skip
+def test_a_list_of_one_item_is_as_long_as_another(items: str, item: str) -> None:
+    text = f"""program "f" {{
+      input %xs : list<int> = "xs"
+      input %x : f32[2] = "x"
+      input %w : float = "w"
+      %ys : list<{items}> = array.fill(%xs, {item})
+      return %ys as $0
+    }}"""
+    agree(text, *([[3] * n, torch.ones(2), 0.5] for n in (0, 1, 4)))
+
+
+@pytest.mark.parametrize("table", [[2, 0, 1], [None, 5, -7], [None, None, None], [3, 3, 2**40]])
+def test_numbers_are_looked_up_in_a_table(table: list[int | None]) -> None:
+    text = f"""program "f" {{
+      input %xs : list<int> = "xs"
+      %ys : list<int> = array.lookup(%xs, {table})
+      return %ys as $0
+    }}"""
+    agree(text, *([xs] for xs in ([], [0], [2, 1, 0, 0], [1, None, 2])))

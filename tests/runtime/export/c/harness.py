@@ -137,6 +137,8 @@ def built(tree: Any, library: Library, results: Mapping[str, Any]) -> Any:
         if tree.kind == "growing":
             columns = [built(one, library, results) for one in fields["arrays"]]
             return columns[0] if len(columns) == 1 else list(zip(*columns))
+        if tree.kind == "growing tuple":
+            return tuple(built(fields["items"], library, results))
         if tree.kind in ("size", "set", "frozenset"):
             items = [built(one, library, results) for _, one in tree.fields]
             return tuple(items) if tree.kind == "size" else set(items)

@@ -15,6 +15,7 @@ from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, when
 from runtime.tracer.recording import raising
 from runtime.tracer.recording.session import Session
+from tests.oracle import check
 
 
 class Problem(Exception):
@@ -149,3 +150,26 @@ def test_a_chain_leaves_out_what_holds_values_of_the_run(session: Session, numbe
     assert {id(one) for one in raising.chain(last)} == {id(one) for one in (last, second, first)}
     first.__context__ = last
     assert len(raising.chain(last)) == 3, "each is there once, though they go round"
+
+
+@pytest.mark.parametrize("needs", [False, True])
+def test_an_attribute_of_what_is_a_list_in_each_run(needs: bool) -> None:
+    """The rows of lists are in one heap with tensors: on a path that no run takes, a tensor is asked for ``append``."""
+    def f(x, y):
+        a, b = x * 0.5, y * 2
+        p, q, r = [], [a], [b, a]
+        box = [p]
+        n = 0
+        while n < 2 and b.sum() > 0:
+            n += 1
+            if (a > 0).any():
+                return r, p
+            p = [t * 2 for t in q]
+            box[0] = r
+        q = box[0]
+        if a.sum() > 0:
+            q.append(a)
+        return p, q, r
+
+    signs = ((1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0))
+    check(f, *([torch.full([2], one).requires_grad_(needs) for one in pair] for pair in signs))
