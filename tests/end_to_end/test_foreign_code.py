@@ -303,15 +303,8 @@ def array_of_numbers(x):
     return np.full(2, x.sum().item())
 
 
-def array_of_a_grown_list(x):
-    out = []
-    for i in range(int(x.sum().item())):
-        out.append(i * 2.0)
-    return np.array(out)
-
-
 @pytest.mark.parametrize(
-    "function", [array_left, array_right, array_function, array_of_numbers, array_of_a_grown_list],
+    "function", [array_left, array_right, array_function, array_of_numbers],
     ids=lambda one: one.__name__,
 )  # fmt: skip
 def test_what_needs_data_is_refused_where_it_stands(function: Any) -> None:

@@ -158,8 +158,7 @@ def test_texts_are_joined() -> None:
 
 @pytest.mark.parametrize("use", [
     lambda ys: set(ys), lambda ys: {*ys}, lambda ys: hash(tuple(ys)), lambda ys: {tuple(ys): 1},
-    lambda ys: torch.block_diag(*ys), lambda ys: print(*ys), lambda ys: str(tuple(ys)),
-    lambda ys: "%s" % tuple(ys), lambda ys: torch.zeros(*ys),
+    lambda ys: torch.block_diag(*ys), lambda ys: print(*ys), lambda ys: torch.zeros(*ys),
 ])  # fmt: skip
 def test_what_is_refused(use: Callable[[Any], Any]) -> None:
     def f(x: torch.Tensor) -> Any:

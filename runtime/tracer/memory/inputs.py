@@ -351,9 +351,8 @@ class Inputs:
         hint = self._hints.get(id(real))
         owner, attribute, label = hint[1:] if hint else (None, "", "")
         argument = next((var for var in self._input_fakes if self._reals[var] is real), None)
-        if argument is not None and not self.session.call.ahead.in_file:
-            raise self.session.restart(Findings(elsewhere=frozenset(
-                (Elsewhere(argument.hint, owner, attribute, label or f"the argument '{argument.hint}'"),))))
+        if argument is not None:
+            self._require_itself(argument, owner, attribute, label)
         fake = torch_internals.fake_like(self.session.fake_mode, real, {})
         kind = "constant"
         if is_a(owner, torch.nn.Module):
@@ -378,6 +377,22 @@ class Inputs:
         info = TensorInfo(storage, (), real.requires_grad)
         info.cached, info.cached_for = var, var
         return self.session.register(fake, info)
+
+    def require_itself(self, fake: torch.Tensor) -> None:
+        """Begin the trace again with an argument as the tensor that it is, if it is not for a file.
+
+        Raises:
+            Restart: See ``as_given``.
+        """
+        argument = self.own_variable(fake)
+        assert argument is not None
+        self._require_itself(argument, None, "", "")
+
+    def _require_itself(self, argument: Variable, owner: Any, attribute: str, label: str) -> None:
+        if not self.session.call.ahead.in_file:
+            label = label or f"the argument '{argument.hint}'"
+            raise self.session.restart(Findings(elsewhere=frozenset((Elsewhere(
+                argument.hint, owner, attribute, label),))))
 
     def real(self, origin: Variable) -> torch.Tensor | None:
         """The caller's tensor that an input or parameter is."""

@@ -120,12 +120,16 @@ def _of_outside(session: Session, real: torch.Tensor) -> torch.Tensor | None:
 
 
 def _require_none_of_argument(session: Session, tensor: torch.Tensor) -> None:
-    """Nothing hangs on an argument, or the trace ends; a tensor made inside has no gradient yet.
+    """Nothing hangs on an argument, or the trace is one for this very tensor; a tensor made inside has no gradient yet.
 
     Raises:
-        TraceError: D2S213.
+        Restart: To begin again with the tensor itself.
+        TraceError: D2S213, the Program is for a file.
     """
-    if hung.ask(session, tensor, "grad is None", lambda real: real.grad is None) is False:
+    with torch_internals.no_modes():
+        found = hung.ask(session, tensor, "grad is None", lambda real: real.grad is None)
+    if found is False:
+        session.inputs.require_itself(tensor)
         raise session.error("the .grad of an argument, which has one when the call begins, is asked for inside a "
                             "converted function", code="D2S213",
                             hint="Set it to None before the call, or make the argument a parameter of a module.")
