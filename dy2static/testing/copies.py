@@ -85,21 +85,24 @@ def _function(function: types.FunctionType, memo: dict[Any, Any]) -> types.Funct
     """A function that changes variables around it changes those of the copy."""
     if not function.__closure__:
         return function
-    cells = tuple(types.CellType() for _ in function.__closure__)
+    new = [cell for cell in function.__closure__ if id(cell) not in memo]
+    memo.update((id(cell), types.CellType()) for cell in new)  # functions that share a variable do so in the copy
+    cells = tuple(memo[id(cell)] for cell in function.__closure__)
     twin = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
     )
     twin.__kwdefaults__, twin.__dict__ = function.__kwdefaults__, dict(function.__dict__)
     twin.__qualname__, twin.__module__ = function.__qualname__, function.__module__
     memo[id(function)] = twin
-    for cell, old in zip(cells, function.__closure__):
+    for cell in new:
         with contextlib.suppress(ValueError):  # a variable that is not bound yet
-            cell.cell_contents = _content(old.cell_contents, memo)
+            memo[id(cell)].cell_contents = _content(cell.cell_contents, memo)
     return twin
 
 
 def _content(value: Any, memo: dict[Any, Any]) -> Any:
-    if (getattr(type(value), "__module__", "") or "").split(".")[0] in _FOREIGN:
+    foreign = (getattr(type(value), "__module__", "") or "").split(".")[0] in _FOREIGN
+    if foreign or isinstance(value, types.ModuleType):  # a user's class of modules may answer any name
         return value
     try:
         return copy.deepcopy(value, memo)
@@ -116,6 +119,8 @@ def _tensor(
     version = 0 if value.is_inference() else value._version
     if value.is_leaf:
         twin: torch.Tensor = own(value, memo)
+        for name in vars(value).keys() - vars(twin).keys():  # a parameter's copy has none of a user's attributes
+            setattr(twin, name, copy.deepcopy(vars(value)[name], memo))
         if value.grad is not None and twin.grad is None:  # a parameter's copy has none
             twin.grad = copy.deepcopy(value.grad, memo)
         if value.requires_grad:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import types
 
 import pytest
 import torch
@@ -48,6 +49,38 @@ def test_closures_are_copied_and_lead_back_to_themselves() -> None:
     twin, _ = duplicate(count)
     assert twin(3) == 0 and seen == []
     assert count(1) == 0 and seen == [1, 0]
+
+
+def test_functions_that_share_a_variable_do_so_in_the_copy() -> None:
+    count = 0
+
+    def read() -> int:
+        return count
+
+    def advance() -> int:
+        nonlocal count
+        count += 1
+        return read()
+
+    twin, _ = duplicate((advance, read))
+    assert twin[0]() == 1 and twin[1]() == 1 and read() == 0
+
+
+def test_modules_that_answer_any_name_are_not_copied() -> None:
+    class Answering(types.ModuleType):
+        def __getattr__(self, name: str) -> type:
+            return int
+
+    module = Answering("answering")
+    twin, _ = duplicate(lambda: module)
+    assert twin() is module
+
+
+def test_parameters_keep_what_hangs_on_them() -> None:
+    weight = torch.nn.Parameter(torch.ones(2))
+    weight.note = ["kept"]  # type: ignore[attr-defined]
+    twin, _ = duplicate(weight)
+    assert twin.note == ["kept"] and twin.note is not weight.note  # type: ignore[attr-defined]
 
 
 def test_generators_go_on_alike() -> None:
