@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Optional
 
 import pytest
@@ -118,3 +119,28 @@ def test_as_eager(function):
 def test_what_python_does_otherwise_is_refused(function):
     with pytest.raises(TraceError, match="D2S292"):
         to_static(lambda x: function(x))(*CALLS[0])
+
+
+LIBRARY = Path(torch.__file__).parent / "lib" / "libtorchbind_test.so"
+"""Classes in C++ that PyTorch comes with for tests."""
+
+
+def made_inside(x):
+    counter = torch.classes._TorchScriptTesting._Foo(5, 3)
+    counter.increment(1)
+    return x + counter.info()
+
+
+def on_a_path(x):
+    counter = torch.classes._TorchScriptTesting._Foo(5, 3)
+    if x.sum() > 0:
+        counter.increment(1)
+    return x
+
+
+@pytest.mark.skipif(not LIBRARY.exists(), reason="the classes are not there")
+@pytest.mark.parametrize("function", [made_inside, on_a_path])
+def test_objects_of_classes_in_c_are_refused(function):
+    torch.ops.load_library(str(LIBRARY))
+    with pytest.raises(TraceError, match=r"D2S292[\s\S]*_TorchScriptTesting\._Foo[\s\S]*counter\.increment"):
+        to_static(function)(torch.ones(2))

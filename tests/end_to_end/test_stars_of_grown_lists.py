@@ -184,7 +184,7 @@ def stars_of_rows(x):
     return [*rows[0], *rows[-1]]
 
 
-REFUSED = {"set_display": "D2S253", "changed_before_it_is_read": "D2S266"}
+REFUSED = {"changed_before_it_is_read": "D2S266"}
 """Located errors in place of a difference."""
 HELPERS = {"total", "two", "mk", "ys"}
 PROGRAMS = [

@@ -33,15 +33,21 @@ def call_compiled(
 ) -> Any:
     """``f(*args, **kwargs)`` of what ``torch.jit`` compiled, done by ``run``."""
     module = f if is_a(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
+    named = module._type().qualified_name() if is_a(f, torch.ScriptMethod) and is_a(module, torch._C.ScriptModule) else ""
+    if named.startswith(_IN_C):
+        raise session.error(
+            f"{_name(f)}() is a method of an object of torch.classes.{named.removeprefix(_IN_C)}, a class written in C++: "
+            "what it holds and changes has no place in a Program", code="D2S292",
+            hint="Call it outside, and pass what it gives.")
     if is_a(module, torch.jit.ScriptModule):
         _guard(session, module)
     before = session.exceptions.last_error
     try:
         with torch.jit.optimized_execution(False):  # it must not learn from tensors without data
             given = [to_torch(session, arg) for arg in args]
-            named = {name: to_torch(session, arg) for name, arg in kwargs.items()}
+            by_name = {name: to_torch(session, arg) for name, arg in kwargs.items()}
             with _as_first(f):
-                result = _first_call(f, *given, **named) if is_compiled(f) else run(*given, **named)
+                result = _first_call(f, *given, **by_name) if is_compiled(f) else run(*given, **by_name)
             return from_torch(session, result)
     except RuntimeError as error:
         if session.exceptions.last_error is not None and session.exceptions.last_error is not before:
@@ -79,6 +85,7 @@ def _first_call(f: Any, *args: Any, **kwargs: Any) -> Any:
     return theirs(f, *args, **kwargs) if first is None else theirs(first)
 
 
+_IN_C = "__torch__.torch.classes."
 _UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")
 
 
