@@ -33,11 +33,13 @@ def call_compiled(
 ) -> Any:
     """``f(*args, **kwargs)`` of what ``torch.jit`` compiled, done by ``run``."""
     module = f if is_a(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
-    named = module._type().qualified_name() if is_a(f, torch.ScriptMethod) and is_a(module, torch._C.ScriptModule) else ""
+    named = ""
+    if is_a(f, torch.ScriptMethod) and is_a(module, torch._C.ScriptModule):
+        named = module._type().qualified_name()
     if named.startswith(_IN_C):
         raise session.error(
-            f"{_name(f)}() is a method of an object of torch.classes.{named.removeprefix(_IN_C)}, a class written in C++: "
-            "what it holds and changes has no place in a Program", code="D2S292",
+            f"{_name(f)}() is a method of an object of torch.classes.{named.removeprefix(_IN_C)}, a class written in "
+            "C++: what it holds and changes has no place in a Program", code="D2S292",
             hint="Call it outside, and pass what it gives.")
     if is_a(module, torch.jit.ScriptModule):
         _guard(session, module)
