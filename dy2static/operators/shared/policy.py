@@ -73,13 +73,17 @@ def reason_not_converted(function: types.FunctionType) -> str:
     home = home_of(function.__code__.co_filename)
     if function in AS_IT_IS:
         return "it is part of the standard library"
-    if function.__code__ in ORDERINGS:
+    if function.__code__ in ORDERINGS or function in ASKING_CLASSES:
         return ""
     if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
         return f"it is part of {home}"
     return ""
 
 
+ASKING_CLASSES: frozenset[Any] = frozenset({
+    torch.jit.isinstance, torch._jit_internal._isinstance, torch._jit_internal.container_checker,
+    torch._jit_internal.check_empty_containers})
+"""Functions of PyTorch that ask of what class the items of a container are: as they are, they would ask stand-ins."""
 ORDERINGS = frozenset(
     method.__code__ for made in functools._convert.values() for _, method in made)  # type: ignore[attr-defined]
 """What ``functools.total_ordering`` gives a class, written in terms of a method of the class's."""

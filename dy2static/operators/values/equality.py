@@ -204,6 +204,8 @@ def _grown(session: Session, a: Any, b: Any) -> Any:
     if a is b:
         return True
     grown, other = (a, b) if growing.is_growing(a) else (b, a)
+    if not growing.is_growing(other) and not stored_items(other):  # no item is looked at
+        return array.length(session, grown) == 0
     if _has_tensors(array.content(grown).item) or growing.is_growing(other) and _has_tensors(array.content(other).item):
         raise growing.refusal(session, "'=='")
     if growing.is_growing(other):

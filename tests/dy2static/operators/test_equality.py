@@ -84,7 +84,13 @@ def both_grew(x):
     return one == other
 
 
+def with_an_empty_one(x):
+    found, _ = grown(x, x)
+    return found == [], [] == found, found != [], found == (), tuple(found) == (), not (found == [])
+
+
 @pytest.mark.parametrize("function", [
+    with_an_empty_one,
     with_a_plain_list, inside_others, among_others, of_tuples, items_that_differ, tensors, appended_on_one_path, order,
     both_grew,
 ])  # fmt: skip
