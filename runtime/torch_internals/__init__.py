@@ -79,9 +79,11 @@ from runtime.torch_internals.fakes import (
     tells_its_memory,
 )
 from runtime.torch_internals.functions import (
+    ASKING_CLASSES,
     MODULE_CALL,
     PLAIN_APPLY,
     apply_takes_keywords,
+    class_in_c,
     code_of_call,
     copy_of,
     decorated_generator,
@@ -321,6 +323,8 @@ __all__ = [
     "is_fake",
     "is_kept_by_torch",
     "is_plain_apply",
+    "ASKING_CLASSES",
+    "class_in_c",
     "is_plain_cuda_memory",
     "is_plain_memory",
     "is_profiled",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
+from torch import _jit_internal
 from torch.utils import _contextlib
 
 from runtime.kinds import is_a
@@ -117,6 +118,20 @@ def is_plain_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
     owner = method.__self__ if is_a(method, (types.MethodType, types.BuiltinFunctionType)) else None
     return is_a(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
+
+
+ASKING_CLASSES: frozenset[Any] = frozenset({
+    torch.jit.isinstance, _jit_internal._isinstance, _jit_internal.container_checker,
+    _jit_internal.check_empty_containers})
+"""Functions that ask of what class the items of a container are."""
+_IN_C = "__torch__.torch.classes."
+
+
+def class_in_c(method: Any) -> str:
+    """Of a method of an object whose class is written in C++ (``torch.classes``): the name of the class. Else empty."""
+    owner = method.owner if is_a(method, torch.ScriptMethod) else None
+    name: str = owner._type().qualified_name() if is_a(owner, torch._C.ScriptModule) else ""
+    return name.removeprefix(_IN_C) if name.startswith(_IN_C) else ""
 
 
 def differentiable_once(results: Sequence[Any], read: Sequence[Any]) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ import torch
 import runtime
 from dy2static.exclusions import exclusion_of
 from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file, whole_path
+from runtime import torch_internals
 from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 
@@ -73,17 +74,13 @@ def reason_not_converted(function: types.FunctionType) -> str:
     home = home_of(function.__code__.co_filename)
     if function in AS_IT_IS:
         return "it is part of the standard library"
-    if function.__code__ in ORDERINGS or function in ASKING_CLASSES:
+    if function.__code__ in ORDERINGS or function in torch_internals.ASKING_CLASSES:
         return ""
     if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
         return f"it is part of {home}"
     return ""
 
 
-ASKING_CLASSES: frozenset[Any] = frozenset({
-    torch.jit.isinstance, torch._jit_internal._isinstance, torch._jit_internal.container_checker,
-    torch._jit_internal.check_empty_containers})
-"""Functions of PyTorch that ask of what class the items of a container are: as they are, they would ask stand-ins."""
 ORDERINGS = frozenset(
     method.__code__ for made in functools._convert.values() for _, method in made)  # type: ignore[attr-defined]
 """What ``functools.total_ordering`` gives a class, written in terms of a method of the class's."""

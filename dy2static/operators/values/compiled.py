@@ -33,14 +33,11 @@ def call_compiled(
 ) -> Any:
     """``f(*args, **kwargs)`` of what ``torch.jit`` compiled, done by ``run``."""
     module = f if is_a(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
-    named = ""
-    if is_a(f, torch.ScriptMethod) and is_a(module, torch._C.ScriptModule):
-        named = module._type().qualified_name()
-    if named.startswith(_IN_C):
+    in_c = torch_internals.class_in_c(f)
+    if in_c:
         raise session.error(
-            f"{_name(f)}() is a method of an object of torch.classes.{named.removeprefix(_IN_C)}, a class written in "
-            "C++: what it holds and changes has no place in a Program", code="D2S292",
-            hint="Call it outside, and pass what it gives.")
+            f"{_name(f)}() is a method of an object of torch.classes.{in_c}, a class written in C++: what it holds and "
+            "changes has no place in a Program", code="D2S292", hint="Call it outside, and pass what it gives.")
     if is_a(module, torch.jit.ScriptModule):
         _guard(session, module)
     before = session.exceptions.last_error
@@ -87,7 +84,6 @@ def _first_call(f: Any, *args: Any, **kwargs: Any) -> Any:
     return theirs(f, *args, **kwargs) if first is None else theirs(first)
 
 
-_IN_C = "__torch__.torch.classes."
 _UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")
 
 
