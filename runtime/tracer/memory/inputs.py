@@ -390,9 +390,8 @@ class Inputs:
 
     def _require_itself(self, argument: Variable, owner: Any, attribute: str, label: str) -> None:
         if not self.session.call.ahead.in_file:
-            label = label or f"the argument '{argument.hint}'"
-            raise self.session.restart(Findings(elsewhere=frozenset((Elsewhere(
-                argument.hint, owner, attribute, label),))))
+            found = Elsewhere(argument.hint, owner, attribute, label)
+            raise self.session.restart(Findings(elsewhere=frozenset((found,))))
 
     def real(self, origin: Variable) -> torch.Tensor | None:
         """The caller's tensor that an input or parameter is."""
