@@ -10,6 +10,7 @@ import torch
 
 import dy2static
 from runtime.errors import TraceError
+from runtime.tracer.ambient.calls import Ahead, Restart
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording import leaf_gradients
 from runtime.tracer.recording.session import Session
@@ -49,6 +50,11 @@ def test_a_gradient_that_hangs_on_an_argument(session: Session, refused: Any) ->
     real = torch.ones(3, requires_grad=True)
     real.grad = torch.ones(3)
     fake = session.inputs.add_input(real, "w")
+    with pytest.raises(Restart) as again:
+        leaf_gradients.read(session, fake)
+    (found,) = again.value.known.elsewhere
+    assert found.argument == "w" and found.owner is None
+    session.call.ahead = Ahead(in_file=True)
     with refused("D2S213", "leaf_gradients.read(session, fake)", said="which has one when the call begins"):
         leaf_gradients.read(session, fake)
 
