@@ -79,7 +79,7 @@ from runtime.torch_internals.fakes import (
     tells_its_memory,
 )
 from runtime.torch_internals.functions import (
-    ASKING_CLASSES,
+    ABOUT_CLASSES,
     MODULE_CALL,
     PLAIN_APPLY,
     apply_takes_keywords,
@@ -323,7 +323,7 @@ __all__ = [
     "is_fake",
     "is_kept_by_torch",
     "is_plain_apply",
-    "ASKING_CLASSES",
+    "ABOUT_CLASSES",
     "class_in_c",
     "is_plain_cuda_memory",
     "is_plain_memory",

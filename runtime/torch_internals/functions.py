@@ -120,10 +120,10 @@ def is_plain_apply(method: Any) -> bool:
     return is_a(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
 
 
-ASKING_CLASSES: frozenset[Any] = frozenset({
-    torch.jit.isinstance, _jit_internal._isinstance, _jit_internal.container_checker,
+ABOUT_CLASSES: frozenset[Any] = frozenset({
+    torch.jit.annotate, torch.jit.isinstance, _jit_internal._isinstance, _jit_internal.container_checker,
     _jit_internal.check_empty_containers})
-"""Functions that ask of what class the items of a container are."""
+"""Functions that ask of what class the items of a container are, and one that gives back what it is given."""
 _IN_C = "__torch__.torch.classes."
 
 

@@ -43,3 +43,20 @@ def test_as_eager(value: str) -> None:
     static = to_static(f)
     for x in (torch.ones(3), torch.full((3,), 0.2), torch.full((2,), 2.0)):
         assert static(x) == f(x)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
+@pytest.mark.parametrize("shape", [(3,), (2, 2), (1, 2, 2), (0, 2)])
+def test_annotated_values_are_what_they_are(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    def f(flag: Any, x: Any) -> Any:
+        rows, found = None, []
+        if flag > 0:
+            rows = torch.jit.annotate(list, x.tolist())
+            torch.jit.annotate(list, found).append(len(rows))
+        return rows, found
+
+    static = to_static(f)
+    for flag in (torch.ones(()), -torch.ones(())):
+        x = torch.ones(shape).to(dtype)
+        assert static(flag, x) == f(flag, x)

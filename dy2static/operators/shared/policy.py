@@ -74,7 +74,7 @@ def reason_not_converted(function: types.FunctionType) -> str:
     home = home_of(function.__code__.co_filename)
     if function in AS_IT_IS:
         return "it is part of the standard library"
-    if function.__code__ in ORDERINGS or function in torch_internals.ASKING_CLASSES:
+    if function.__code__ in ORDERINGS or function in torch_internals.ABOUT_CLASSES:
         return ""
     if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
         return f"it is part of {home}"
