@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,3 +275,56 @@ def test_what_each_call_has_anew_is_no_reason_to_trace_again() -> None:
         assert static(torch.ones(2))[0] == 1 + number
     assert len(static.programs) <= 3
     assert issubclass(RetraceWarning, Warning)
+
+
+class Default:
+    b = 1
+
+
+class Derived(Default):
+    pass
+
+
+class Answering:
+    def __getattr__(self, name: str) -> int:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return 1
+
+
+class Layer(torch.nn.Module):
+    b = 1
+
+
+OF_CLASSES: dict[str, str] = {
+    "straight": "    one.b = n",
+    "on a path": "    if x.sum() < 9:\n        one.b = n",
+    "constant": "    if x.sum() < 9:\n        one.b = 1",
+    "after a read": "    if one.b == 1 and x.sum() < 9:\n        one.b = n",
+    "in a loop": "    for _ in range(int(x.sum()) + 1):\n        one.b = n",
+    "on both paths": "    if x.sum() > 9:\n        one.b = 1\n    else:\n        one.b = n",
+}
+
+
+@pytest.mark.parametrize("numbers", [(1, 1, 1, 1, 1), (1, 1, 2, 1, 1)])
+@pytest.mark.parametrize("cleared", [(0, 2, 4), (0, 3), (1, 2)])
+@pytest.mark.parametrize("form", OF_CLASSES)
+@pytest.mark.parametrize("cls", [Default, Derived, Answering, Layer], ids=lambda cls: cls.__name__)
+def test_what_a_class_answers_is_not_there(
+    cls: Any, form: str, cleared: tuple[int, ...], numbers: tuple[int, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "stores.py"
+    file.write_text(f"def f(x, n):\n{OF_CLASSES[form]}\n    return x + 1\n")
+    spec = importlib.util.spec_from_file_location("stores", file)
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    seen = []
+    for function in (module.f, to_static(module.f)):
+        module.one = cls()
+        for number, n in enumerate(numbers):
+            if number in cleared:
+                vars(module.one).pop("b", None)
+            function(torch.full((2,), number * 0.1), n)
+            seen.append(vars(module.one).get("b", "nothing"))
+    assert seen[5:] == seen[:5]

@@ -40,7 +40,7 @@ from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state import waiting
 from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import Guard
-from runtime.tracer.python_state.journal import Place, ordered_space
+from runtime.tracer.python_state.journal import Place, answers_besides, ordered_space
 from runtime.tracer.recording import faults, hook_calls, hooked_tensors, leaf_gradients, made_generators
 from runtime.tracer.recording.interceptor import Interceptor
 from runtime.tracer.recording.leaf_gradients import Gradient, LeafHooks, Retaining
@@ -468,7 +468,8 @@ def _guard_unchanged(session: Session, place: Place, old: Any, external: tuple[A
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         return
     read = (id(place.owner), "cell" if is_a(place.owner, types.CellType) else place.name)
-    if session.guards.has(read) or session.inputs.is_found_at(old, place.owner, place.name):
+    elsewhere = place.kind == "attribute" and answers_besides(place.owner, place.name)
+    if not elsewhere and session.guards.has(read) or session.inputs.is_found_at(old, place.owner, place.name):
         return
     with session.journal.as_before(old):
         session.guards.add((*read, "before"), place.describe(), place.get, old)

@@ -194,6 +194,13 @@ def _get_attribute(owner: Any, name: str) -> Any:
     return MISSING
 
 
+def answers_besides(owner: Any, name: str) -> bool:
+    """Whether an object answers for an attribute that it has not itself: its class has it, or a ``__getattr__``."""
+    if is_a(owner, types.CellType):
+        return False
+    return any(name in base.__dict__ or "__getattr__" in base.__dict__ for base in type(owner).__mro__)
+
+
 def _is_slot(owner: Any, name: str) -> bool:
     found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
     return is_a(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
