@@ -65,7 +65,7 @@ def function(path: Path, made: str, holder: str, changed: str, by: str) -> Any:
     return names["f"]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize(("made", "holder", "changed", "by"), CASES)
 def test_in_grown_lists(made: str, holder: str, changed: str, by: str, tmp_path: Path) -> None:
     f = function(tmp_path / "f.py", made, holder, changed, by)
