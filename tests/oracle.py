@@ -423,12 +423,12 @@ def hold(
 def _hold_gradients(
     got: list[Any], expected: list[Any], where: str, terms: Terms, again: Callable[[float], Outcome] | None
 ) -> None:
-    if terms.none_is_zero:
-        got, expected = _without_zeros(got), _without_zeros(expected)
     tolerance = terms.of_gradients
     if terms.largest:
         largest = [float(grad.abs().max()) for grad in expected if grad is not None and grad.numel()]
         tolerance *= max(largest, default=0.0)
+    if terms.none_is_zero:
+        got, expected = _without_zeros(got, expected, tolerance), _without_zeros(expected, got, tolerance)
     if terms.separate_gradients:
         for one, other in itertools.combinations(range(min(len(got), len(expected))), 2):
             mine = got[one] is not None and got[one] is got[other]
@@ -441,8 +441,13 @@ def _hold_gradients(
             raise
 
 
-def _without_zeros(gradients: list[Any]) -> list[Any]:
-    return [None if grad is not None and not grad.any() else grad for grad in gradients]
+def _without_zeros(gradients: list[Any], others: list[Any], tolerance: float) -> list[Any]:
+    """None for what is zero; where the other has zero or None, for what is zero but for rounding as well."""
+    kept = []
+    for grad, other in itertools.zip_longest(gradients, others[: len(gradients)]):
+        limit = tolerance if other is None or not other.any() else 0.0
+        kept.append(None if grad is not None and not (grad.abs() > limit).any() and not grad.isnan().any() else grad)
+    return kept
 
 
 def _within(got: list[Any], expected: list[Any], others: list[list[Any]]) -> bool:
