@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from runtime import recursion_limit, torch_internals
+from runtime import collector, recursion_limit, torch_internals
 from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.template import KeyPath
@@ -181,7 +181,7 @@ def trace(
     known = Findings()
     flagged: list[tuple[torch.Tensor, bool]] = []
     others = identifiers.Others()
-    with trace_lock, recursion_limit.room(), _put_back(flagged):
+    with trace_lock, recursion_limit.room(), collector.eased(), _put_back(flagged):
         while True:
             one_call.require_repeatable()
             one_call.put_back_written()
