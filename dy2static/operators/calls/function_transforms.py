@@ -27,6 +27,7 @@ from runtime.kinds import is_a
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.unasked import unasked
+from runtime.tracer.recording import users_tensors
 
 REASON = "torch.func runs it"
 
@@ -50,8 +51,10 @@ def note_what_runs(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict
     """Guard what the functions and modules read that a transform runs; the objects that these may change.
 
     Raises:
-        TraceError: D2S254, one of them holds a list whose length only the run knows.
+        TraceError: D2S254, one of them holds a list whose length only the run knows; D2S213, there are tensors of a
+            user's class.
     """
+    users_tensors.require_no_transform(session)
     given = (*args, *kwargs.values())
     held: list[Any] = []
     for one in _reached((f, *given)):

@@ -22,7 +22,7 @@ from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.recording import leaf_gradients, transforms
+from runtime.tracer.recording import leaf_gradients, transforms, users_tensors
 from runtime.tracer.recording.interceptor import OF_DTYPES
 from runtime.tracer.values import structure
 
@@ -60,6 +60,7 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if transforms.is_inside(session, tensor):
         return getattr(tensor, name)
     if name == "__class__":
+        session.inputs.require_plain_classes()
         hung.ask_class(session, tensor)
         return eager_class(tensor)
     if name == "grad":
@@ -82,6 +83,7 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if hung.has(session, tensor, name):
         return tensor.__dict__[name]
     hung.require_sole(session, tensor, name, writes=False)
+    users_tensors.require_no_attribute(session, name)
     return _of_argument(session, tensor, name)
 
 
@@ -135,6 +137,7 @@ def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
         if name == "requires_grad":
             session.graph.asked_flags.add(id(tensor))
         return getattr(tensor, name)
+    users_tensors.require_no_attribute(session, name)
     session.objects.externals.setdefault(id(tensor), (tensor, None))
     value = Place("attribute", tensor, name).get()
     if value is MISSING:

@@ -28,7 +28,7 @@ from runtime.ops.keyed import Keyed
 from runtime.tracer.ambient.walks import walk
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
-from runtime.tracer.recording import histories
+from runtime.tracer.recording import histories, users_tensors
 from runtime.tracer.values import structure
 from runtime.tracer.values.numpy_arrays import NumpyScalar, dtype_of
 
@@ -93,6 +93,7 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
         return distribute(session, spec, lambda option: format_value(value, letter, option))
     if is_a(value, torch.Tensor):
         if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
+            users_tensors.require_known_text(session, value)
             value = value.item()
         elif letter == "r":
             value, letter = of_tensor(session, "repr", value), ""

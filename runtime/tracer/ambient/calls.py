@@ -108,6 +108,9 @@ class Findings:
     keyed: frozenset[Location] = frozenset()
     """Where dicts and sets are made whose keys are numbers of the run (see ``ops.keyed``)."""
 
+    classes_of_tensors: frozenset[type] = frozenset()
+    """Classes of the user's that tensors have which are no arguments (see ``recording.users_tensors``)."""
+
     flagged: frozenset[tuple[int, bool]] = frozenset()
     """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from runtime.ir.types import said
 from runtime.ir.views import HOLE
 from runtime.kinds import is_a
 from runtime.torch_internals import batches
-from runtime.tracer.ambient.calls import Elsewhere, Findings, Undecided
+from runtime.tracer.ambient.calls import Elsewhere, Findings, Restart, Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.ambient.module_slots import hides
 from runtime.tracer.ambient.unasked import reader
@@ -85,8 +85,10 @@ class Inputs:
         """Those that the function asks for by the caller's tensors."""
         self.asked: dict[Variable, dict[str, Question]] = {}
         """What else the trace asked the caller's tensors."""
-        self.users_class: type | None = None
-        """A class of tensors of the user's that one of them has."""
+        self._users_classes: set[type] = set()
+        self.classes: dict[int, tuple[torch.Tensor, type | None]] = {}
+        """Tensors of the trace, by identity, of which it is known what class of the user's they have in eager, if any
+        (see ``recording.users_tensors``)."""
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
@@ -135,8 +137,10 @@ class Inputs:
         beside[:] = [(other, shown) for other, shown in beside if shown is not storage]
         return real
 
-    def _require_known(self, real: torch.Tensor, label: str) -> None:
+    def _require_known(self, real: torch.Tensor, label: str, found_late: bool = False) -> None:
         """Refuse a tensor that is more than one block of memory.
+
+        ``found_late``: the trace has gone on for a while. It begins again where that it should know of the class.
 
         Raises:
             TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own or overrides what torch's has, it is a
@@ -167,7 +171,18 @@ class Inputs:
                 "torch's", hint="Give the function x.as_subclass(torch.Tensor), or leave it out with not_to_static.",
                 code="D2S213")
         if type(real) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            self.users_class = type(real)
+            if found_late and type(real) not in self.users_classes and not self.session.call.advanced:
+                raise Restart(Findings(classes_of_tensors=frozenset((type(real),))))
+            self._users_classes.add(type(real))
+
+    @property
+    def users_classes(self) -> Set[type]:
+        """The classes of the user's that tensors have which the function is given or meets."""
+        return self._users_classes | self.session.call.known.classes_of_tensors
+
+    def given_as(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The caller's tensor that one of the trace stands for, if it is an argument."""
+        return next((self._reals[var] for var, fake in self._input_fakes.items() if fake is tensor), None)
 
     def require_plain_classes(self) -> None:
         """Refuse a question for the class of a tensor where one of a user's class came in: that of a result is given
@@ -176,9 +191,9 @@ class Inputs:
         Raises:
             TraceError: D2S213.
         """
-        if self.users_class is not None:
+        for cls in self.users_classes:
             raise self.session.error(
-                f"the class of a tensor is asked for in a function that is given a {self.users_class.__name__}: while "
+                f"the class of a tensor is asked for in a function that is given a {cls.__name__}: while "
                 "traced, tensors are torch's own", code="D2S213",
                 hint="Ask before the call, or leave the function out with not_to_static.")
 
@@ -364,7 +379,7 @@ class Inputs:
                 kind = "parameter"
             elif attribute in owner._buffers:
                 kind = "buffer"
-        self._require_known(real, f"'{label}'" if label else "a tensor from outside")
+        self._require_known(real, f"'{label}'" if label else "a tensor from outside", found_late=True)
         label = label or f"constant_{len(self.live)}"
         var = self.session.new_variable(self.session.type_of(fake), label, self.session.root())
         parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 from runtime.tracer.memory.deferred import JoinOutput, LoopValue, PathEnd
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.numbers import scalars
+from runtime.tracer.recording import users_tensors
 from runtime.tracer.recording.session import Scope, Session
 
 Answer = TypeVar("Answer", bound=Hashable)
@@ -53,8 +54,9 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     """The Variable whose text is eager's: the tensor itself, or the same value under a node of the right name.
 
     Raises:
-        TraceError: D2S243, the name is not known.
+        TraceError: D2S243, the name is not known; D2S213, nor is the class.
     """
+    users_tensors.require_known_text(session, tensor)
     var = session.read(tensor)
     info = session.info(tensor)
     session.outside.asks_gradients |= session.inputs.own_variable(tensor) is None

@@ -32,6 +32,7 @@ from runtime.tracer.recording import (
     scalar_masks,
     sparse_parts,
     transforms,
+    users_tensors,
 )  # fmt: skip
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.structure import Choice
@@ -171,6 +172,9 @@ class Interceptor(torch_internals.TorchFunctionMode):
         for position, arg in enumerate(args):
             if batches.levels_of(arg):  # of a vmap around, met in a closure: torch would batch the stand-ins with it
                 args = (*args[:position], session.inputs.lift(arg), *args[position + 1 :])
+        if users_tensors.are_there(types):
+            args, kwargs = users_tensors.stand_ins(session, args), users_tensors.stand_ins(session, kwargs)
+        users_tensors.require_known(session, name, args, kwargs)
         if name == "__get__":
             return self._attribute(func, args)
         if name == "_set_grad_enabled":
@@ -281,6 +285,7 @@ class Interceptor(torch_internals.TorchFunctionMode):
             ) from error
         if session.graph.inner is not None:
             session.forget_inner((*args, *kwargs.values()))
+        users_tensors.note(session, args, kwargs, result)
         return result
 
     def _require_layout(self, name: str, tensor: torch.Tensor) -> None:

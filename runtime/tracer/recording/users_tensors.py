@@ -1,0 +1,156 @@
+"""Functions that are given tensors of a user's class: what such a class changes without overriding anything.
+
+What a function of PyTorch computes of a tensor of the user's class has that class as well, and with it what the class
+adds. The stand-ins of a trace have torch's class; a run hands the tensors themselves from Operator to Operator, so that
+nearly all results get the class that they have in eager. Here is refused what would get another one, and what asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import torch
+
+from runtime import torch_internals
+from runtime.kinds import is_a
+from runtime.tracer.ambient.calls import tensors_in
+from runtime.tracer.ambient.unasked import module_name
+from runtime.tracer.recording.session import Session
+
+_COPYING = frozenset({"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"})
+"""Functions that give a plain tensor whatever they are given, where they make a new one, or the class of another."""
+_UNKNOWN = object()
+
+
+def are_there(types: Iterable[type]) -> bool:
+    """Whether a class of the user's is among the classes of what a function of PyTorch's is given."""
+    return any(not module_name(cls).startswith("torch") for cls in types)
+
+
+def stand_ins(session: Session, given: Any) -> Any:
+    """Arguments with what stands for tensors of a user's class that are the caller's: ``__torch_function__`` of the
+    class would make results of that class of the stand-ins that the trace computes with."""
+    if is_a(given, torch.Tensor):
+        own = not torch_internals.is_fake(given) and users_class_of(given) is not None
+        return session.inputs.lift(given) if own else given
+    if type(given) in (list, tuple):
+        return type(given)(stand_ins(session, one) for one in given)
+    if type(given) is dict:
+        return {name: stand_ins(session, one) for name, one in given.items()}
+    return given
+
+
+def require_known(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a call of a function of PyTorch's whose result might have another class in eager, or that asks for it.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if not session.inputs.users_classes:
+        return
+    if name in _COPYING and (name == "new_tensor" or len(args) + len(kwargs) > 1 or not is_a(args[0], torch.Tensor)):
+        if not _are_plain(session, tensors_in(args, kwargs)):
+            _refuse(session, f"{name}() gives a tensor of torch's class, or of another one than its memory")
+    elif name == "tensor" and not _are_plain(session, tensors_in(args, kwargs)):
+        _refuse(session, "tensor() gives a tensor of torch's class")
+    elif is_a(kwargs.get("out"), torch.Tensor):
+        others = {key: value for key, value in kwargs.items() if key != "out"}
+        _require_of_same(session, name, kwargs["out"], tensors_in(args, others))
+    elif args and is_a(args[0], torch.Tensor) and is_in_place(name):
+        _require_of_same(session, name, args[0], tensors_in(args[1:], kwargs))
+
+
+def require_known_text(session: Session, tensor: torch.Tensor) -> None:
+    """Refuse the text of a tensor where eager's might be another one: ``f"{x.sum()}"`` names the user's class, and so
+    does what autograd's graph calls the tensor.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if session.inputs.users_classes and (tensor.dim() == 0 or session.info(tensor).requires_grad):
+        if not _are_plain(session, (tensor,)):
+            _refuse(session, "the text of a tensor says its class")
+
+
+def is_in_place(name: str) -> bool:
+    """Whether a method writes its tensor and gives it back: ``add_``, ``__iadd__``."""
+    return name.startswith("__i") and name[3:-2] in _AUGMENTED if name.endswith("__") else name.endswith("_")
+
+
+_AUGMENTED = frozenset({
+    "add", "sub", "mul", "truediv", "floordiv", "div", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul",
+})  # fmt: skip
+
+
+def note(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """Keep of which class the tensors are that a function gave, if that is known."""
+    if not session.inputs.users_classes:
+        return
+    classes = [_class_of(session, one) for one in tensors_in(args, kwargs)]
+    found = next((one for one in classes if is_a(one, type)), None)
+    if found is None and _UNKNOWN in classes:
+        return
+    for one in tensors_in((result,), {}):
+        session.inputs.classes.setdefault(id(one), (one, found))
+
+
+def require_no_attribute(session: Session, name: str) -> None:
+    """Refuse to read of a tensor what it has by its class, where it may be the user's.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if any(name in vars(base) for cls in session.inputs.users_classes for base in _own(cls)):
+        _refuse(session, f"'.{name}' of a tensor is an attribute of that class")
+
+
+def require_no_transform(session: Session) -> None:
+    """Refuse the transforms of ``torch.func`` where tensors of a user's class are.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if session.inputs.users_classes:
+        _refuse(session, "torch.func gives tensors of torch's class")
+
+
+def _own(cls: type) -> tuple[type, ...]:
+    return cls.__mro__[: cls.__mro__.index(torch.Tensor)]
+
+
+def _require_of_same(session: Session, name: str, written: torch.Tensor, others: Iterator[torch.Tensor]) -> None:
+    """In eager, what is given back has the class of the others, and is another object than the tensor written."""
+    if not is_a(_class_of(session, written), type) and not _are_plain(session, others):
+        _refuse(session, f"{name}() writes a tensor and gives it back as one of the class of what it is given besides")
+
+
+def _are_plain(session: Session, tensors: Any) -> bool:
+    return all(_class_of(session, one) is None for one in tensors)
+
+
+def _class_of(session: Session, tensor: torch.Tensor) -> Any:
+    """The user's class that a tensor has in eager, None for torch's own, or that it is not known."""
+    known = session.inputs.classes.get(id(tensor))
+    if known is not None:
+        return known[1]
+    real = session.inputs.given_as(tensor) if torch_internals.is_fake(tensor) else tensor
+    return _UNKNOWN if real is None else users_class_of(real)
+
+
+def users_class_of(real: torch.Tensor) -> type | None:
+    """The class of a tensor, if it is none of torch's."""
+    return None if type(real) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) else type(real)
+
+
+def _refuse(session: Session, what: str) -> NoReturn:
+    name = min(cls.__name__ for cls in session.inputs.users_classes)
+    raise session.error(
+        f"{what}, in a function that is given a {name}: while traced, tensors are torch's own", code="D2S213",
+        hint="Give the function x.as_subclass(torch.Tensor), or leave it out with not_to_static.")
+
+
+__all__ = [
+    "are_there", "is_in_place", "note", "require_known", "require_known_text", "require_no_attribute",
+    "require_no_transform", "stand_ins", "users_class_of",
+]  # fmt: skip
