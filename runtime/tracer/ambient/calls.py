@@ -108,6 +108,9 @@ class Findings:
     keyed: frozenset[Location] = frozenset()
     """Where dicts and sets are made whose keys are numbers of the run (see ``ops.keyed``)."""
 
+    listed: frozenset[str] = frozenset()
+    """Not empty: lists that grow hold tensors of written memory (see ``values.one_view``)."""
+
     flagged: frozenset[tuple[int, bool]] = frozenset()
     """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""
 
