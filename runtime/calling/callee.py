@@ -20,7 +20,7 @@ from runtime.autodiff.lower import targets as gradients_in
 from runtime.batching.program import BatchedProgram
 from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
-from runtime.ir import Operator, Program, Variable
+from runtime.ir import ArrayType, Operator, Program, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.template import KeyPath
@@ -69,7 +69,8 @@ class Callee:
     @functools.cached_property
     def _may_list_what_is_written(self) -> bool:
         """Whether what the Program writes may be among the items of a list that grew, where no view tells of it."""
-        return bool(self.program.writes) and any(op.name.startswith("array.") for op in self.program.block.walk())
+        made = (out.type for op in self.program.block.walk() for out in op.outputs)
+        return bool(self.program.writes) and any(is_a(type_, ArrayType) for type_ in made)
 
     def call(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect] | None = None
