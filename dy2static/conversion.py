@@ -236,7 +236,7 @@ def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: Ori
         if not name.startswith(old):
             return name[len(prefix) :]
         *around, last = name[len(old) :].split(".<locals>.")
-        return new + ".<locals>.".join([*(part for part in around if not origins.made(part)), last])
+        return new + "".join([_around(part) if origins.made(part) else f"{part}.<locals>." for part in around]) + last
 
     constants = tuple(
         _renamed(part, prefix, old, new, origins) if isinstance(part, types.CodeType)
@@ -247,6 +247,15 @@ def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: Ori
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = rename(code.co_qualname)
     return code.replace(**changes)
+
+
+def _around(made: str) -> str:
+    """How Python names what is inside of what a function of ours stands for, if that is a function to Python."""
+    kind = made.rstrip("0123456789").rstrip("_")
+    return f"<{kind}>." if kind in _FUNCTIONS_OF_PYTHON else ""
+
+
+_FUNCTIONS_OF_PYTHON = ("genexpr",) if sys.version_info >= (3, 12) else ("genexpr", "listcomp", "setcomp", "dictcomp")
 
 
 def bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile) -> types.FunctionType:

@@ -224,13 +224,16 @@ def overwritten(watch: Watch, value: torch.Tensor, reader: str) -> str:
 
 def _ask(backward: Backward, entry: Segment, group: Group, leaves: list[torch.Tensor]) -> Found:
     given = [_fitting(backward.definite(grad), fake) for fake, grad in group]
+    forward = backward.forward
+    again = forward.target is not None and bool(forward.target.attrs["create_graph"])  # some formulas are others then
     try:
-        found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True)
+        found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True,
+                                    create_graph=again)  # fmt: skip
     except (RuntimeError, IndexError, TypeError, ValueError) as error:  # as eager in backward
         if _OVERWRITTEN not in str(error):
             raise NotDifferentiable(str(error)) from error
         return _ask_without(backward, entry, group, leaves, str(error))
-    return list(found)
+    return [forward.detached(one) if again and one is not None else one for one in found]
 
 
 _OVERWRITTEN = "has been modified by an inplace operation"

@@ -20,7 +20,7 @@ from runtime.autodiff.lower import targets as gradients_in
 from runtime.batching.program import BatchedProgram
 from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
-from runtime.ir import Operator, Program, Variable
+from runtime.ir import ArrayType, Operator, Program, Variable
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.template import KeyPath
@@ -64,7 +64,13 @@ class Callee:
     @property
     def only_results(self) -> bool:
         """Whether all that follows a run are writes, and a result made of what the Program yields."""
-        return not any((self.views, self.same, self.kept, self.stores, self.loose))
+        return not any((self.views, self.same, self.kept, self.stores, self.loose, self._may_list_what_is_written))
+
+    @functools.cached_property
+    def _may_list_what_is_written(self) -> bool:
+        """Whether what the Program writes may be among the items of a list that grew, where no view tells of it."""
+        made = (out.type for op in self.program.block.walk() for out in op.outputs)
+        return bool(self.program.writes) and any(is_a(type_, ArrayType) for type_ in made)
 
     def call(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect] | None = None
@@ -86,7 +92,7 @@ class Callee:
         given = [*inputs, *params]
         targets = dict(zip(self.program.block.args, given))
         self.put(given, values)
-        self._take_views(targets, values)
+        self._take_views(given, values)
         for position in self.loose:
             if position in self.views:
                 continue
@@ -104,18 +110,46 @@ class Callee:
             place.set(value)
         return result
 
-    def _take_views(self, targets: dict[Variable, Any], values: list[Any]) -> None:
-        """Views of the caller's tensors, and the same ones where a list that grew holds what they are."""
-        anew: dict[int, tuple[Any, Any]] = {}
+    def _take_views(self, given: Sequence[Any], values: list[Any]) -> None:
+        """Views of the caller's tensors, in place of what the run gave: what is one tensor there is one view.
+
+        So is what else the run gave of the memory of what it wrote, such as an item of a list that grew.
+        """
+        targets = dict(zip(self.program.block.args, given))
+        anew: dict[int, list[tuple[Any, View | None, Any]]] = {}
         for position, view in self.views.items():
-            if values[position] is None or self._is_ancestor(view, values[position]):  # None: of another path
+            value = values[position]
+            if value is None or self._is_ancestor(view, value):  # None: of another path
                 continue
-            made = taken(targets[view.source], view.steps)
-            anew[id(values[position])] = (values[position], made)
-            values[position] = made
+            known = anew.setdefault(id(value), [])
+            values[position] = next((made for _, one, made in known if one == view), None)
+            if values[position] is None:
+                values[position] = taken(targets[view.source], view.steps)
+                known.append((value, view, values[position]))
+        memory = {torch_internals.storage_identity(values[index]): (values[index], given[place])
+                  for place, index, _ in (self._written if self._may_list_what_is_written else ())
+                  if _moves(values[index], given[place])}  # fmt: skip
+        if not anew and not memory:
+            return
+
+        def of_callers(item: Any) -> Any:
+            if is_a(item, (list, tuple)):
+                return [of_callers(one) for one in item]
+            if not is_a(item, torch.Tensor) or item.layout is not torch.strided:
+                return item
+            content, target = memory.get(torch_internals.storage_identity(item), (item, item))
+            known = anew.setdefault(id(item), [])
+            part = item if content is target else _same_part(item, content, target)
+            for _, _, made in known:
+                if made is item or _lie_alike(made, part):
+                    return made
+            known.append((item, None, part))
+            return part
+
+        own = {index for _, index, _ in self._written}.union(self.views)
         for position, value in enumerate(values):
-            if anew and is_a(value, (list, tuple)) and position not in self.views:
-                values[position] = [anew.get(id(item), (item, item))[1] for item in value]
+            if position not in own:
+                values[position] = of_callers(value)
 
     def _is_ancestor(self, view: View, value: Any) -> bool:
         """Whether the run has taken a view of the caller's tensor itself, so that other results are computed from it:
@@ -169,6 +203,24 @@ class Callee:
         makers = {out: op for op in block.ops for out in op.outputs}
         return [(places[write.target], write.index, _is_announced(write.target, block.yields[write.index], makers))
                 for write in self.program.writes]
+
+
+def _moves(content: Any, target: Any) -> bool:
+    """Whether what a run wrote is in other memory than the caller's tensor, in which it lies alike."""
+    return content is not target and content.layout is target.layout is torch.strided and (
+        content.stride() == target.stride())
+
+
+def _same_part(part: torch.Tensor, content: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The part of the caller's tensor that a tensor is of what was written to that."""
+    offset = part.storage_offset() - content.storage_offset() + target.storage_offset()
+    return target.as_strided(part.shape, part.stride(), offset)
+
+
+def _lie_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors are the same part of one memory."""
+    first, second = ((t.shape, t.stride(), t.storage_offset(), t.dtype) for t in (one, other))
+    return first == second and torch_internals.storage_identity(one) == torch_internals.storage_identity(other)
 
 
 def _attached(value: Any, given: Sequence[Any]) -> Any:

@@ -350,6 +350,35 @@ def outer_names(x):
     return g.__qualname__, g().__qualname__, g().__code__.co_name, K.__qualname__, K.method.__qualname__
 
 
+def test_functions_in_comprehensions_have_their_names() -> None:
+    """Python says in them what kind of comprehension they are in, where that is a function to it."""
+    expected, found = names_in_comprehensions(2), convert(names_in_comprehensions)(2)
+    assert found == expected
+    assert "genexpr" in found[3] and len(set(found)) > 6
+
+
+def names_in_comprehensions(n):
+    def listcomp():
+        return [lambda: n for _ in range(n)]
+
+    class K:
+        made = [lambda: n for _ in (1, 2)]
+
+        def method(self):
+            return {(lambda: n) for _ in range(n)}.pop()
+
+    found = [
+        [lambda: n for _ in range(n)][0], {k: (lambda: n) for k in range(n)}[0], {(lambda: n) for _ in range(n)}.pop(),
+        next((lambda: n) for _ in range(n)), [[lambda: n for _ in range(n)] for _ in range(n)][0][1],
+        list([lambda: n for _ in range(n)] for _ in range(n))[1][0], [(lambda: (lambda: n)) for _ in range(n)][0](),
+        (lambda: [lambda: n for _ in range(n)])()[0], [one for one in [lambda: n] for _ in range(n) if n][0],
+        listcomp, listcomp()[0], K.made[0], K().method(),
+    ]  # fmt: skip
+    if n > 1:
+        found += [lambda: [lambda: n for _ in range(n)] for _ in range(n)][0]()
+    return [one.__qualname__ for one in found]
+
+
 def test_nested_functions_count_as_converted() -> None:
     new = convert(returns_nested)
     assert is_converted(new(1)) and is_generated_code(new(1).__code__)

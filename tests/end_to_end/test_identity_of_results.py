@@ -189,3 +189,82 @@ def f(x, y, box):
     return kept, box
 """)
     check(module_of(tmp_path / "arrays.py").f, *((*call, {}) for call in CALLS))
+
+
+STARTS = ("b = x * 2; v = b[:1]", "b = x * 2; v = b[:1]; b.add_(1)", "v = x * 2; b = v[:1]", "b = x; v = x[:1]")
+STORED = ("w = v", "w = (v, 1)", "w = b[:1]", "HELD[0] = v")
+ACTS = ("kept.append(v)", "v[0] = 8", "kept.append(v); v[0] = 8", "v[0] = 8; kept.append(v)",
+        "b[0] = 7; kept.append(v)", "pass", "kept.append(b)", "kept.append(w)")  # fmt: skip
+LAST = ("pass", "kept.append(v)", "u = v", "u = kept[-1]", "u = w")
+VECTORS = [{"x": torch.tensor([a, b])} for a in (1.0, 3.0, -1.0, -3.0) for b in (2.0, -2.0)]
+
+
+@pytest.mark.sample(60)
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("other", ACTS)
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("start", STARTS)
+def test_views_that_paths_store_write_and_list(
+    start: str, stored: str, act: str, other: str, last: str, tmp_path: Path
+) -> None:
+    """What one path stores, another writes and puts into a list that grows is one tensor, of the caller's memory where
+    it is that."""
+    text = f"""def f(x):
+    HELD[0] = None
+    {start}
+    kept, w, u = [], None, None
+    if x[0] > 0:
+        {stored}
+    if x.sum() > 0:
+        {act}
+    else:
+        {other}
+    if x[1] > 0:
+        {last}
+    return kept, w, u, HELD[0]
+"""
+    seen = []
+    for convert in (lambda f: f, dy2static.to_static):
+        scope: dict[str, Any] = {"torch": torch, "__name__": __name__, "HELD": [None]}
+        file = f"<stored {start} {stored} {act} {other} {last}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), scope)
+        seen.append([_told(convert(scope["f"]), one["x"].clone()) for one in VECTORS])
+    for eager, static in zip(*seen):
+        assert static == eager or static == "D2S222"
+
+
+def _told(f: Any, x: torch.Tensor) -> Any:
+    """What a call gave, which tensors are one, and what all hold once each was written; or an error's code."""
+    try:
+        results = f(x)
+    except (dy2static.Dy2StaticError, IndexError) as error:
+        return getattr(error, "code", type(error).__name__)
+    kept, w, u, held = results
+    tensors = [x, *kept, *(w if isinstance(w, tuple) else (w,)), u, held]
+    tensors = [one for one in tensors if isinstance(one, torch.Tensor)]
+    told = [str(results), [one is other for one in tensors for other in tensors]]
+    for number, one in enumerate(tensors):
+        one.mul_(number + 2)
+    return [*told, str(results), x.tolist()]
+
+
+def test_a_list_of_views_of_what_is_written_knows_them_where_gradients_are_computed() -> None:
+    """The memory of an argument that the call wrote, which a Program with gradients keeps apart until its end."""
+
+    def f(x: torch.Tensor, p: torch.Tensor) -> Any:
+        kept = []
+        v = p[:1]
+        if x.sum() > 0:
+            kept.append(v)
+            v[0] = 8
+        return kept, kept[-1] if x.sum() > 0 else None, x * 2
+
+    static = dy2static.to_static(f)
+    for call in (f, static):
+        x, p = torch.tensor([3.0, 0.5], requires_grad=True), torch.tensor([5.0, 6.0])
+        kept, last, _ = call(x, p)
+        assert kept[0] is last and kept[0].tolist() == [8.0]
+        kept[0].add_(1)
+        assert p.tolist() == [9.0, 6.0], call

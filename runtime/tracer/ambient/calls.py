@@ -110,6 +110,8 @@ class Findings:
 
     classes_of_tensors: frozenset[type] = frozenset()
     """Classes of the user's that tensors have which are no arguments (see ``recording.users_tensors``)."""
+    listed: frozenset[str] = frozenset()
+    """Not empty: lists that grow hold tensors of written memory (see ``values.one_view``)."""
 
     flagged: frozenset[tuple[int, bool]] = frozenset()
     """Tensors from outside, by identity, of which ``requires_grad_()`` was called, with what it set."""

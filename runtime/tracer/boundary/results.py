@@ -208,7 +208,8 @@ class Outputs:
         asked = origin is None and session.graph.used_up
         gone = NEVER if not asked else used_up.met_when(session, value, gradients.leaves(session))
         var = self._read(value)
-        if own is None and origin is None and not gone.always and info.storage.aliases:
+        perhaps_root = own is None and origin is None and not gone.always and info.storage.aliases
+        if perhaps_root and not session.call.known.listed:  # where that is known, reading it has taken it of that
             var = aliases.of_roots(session, info, var, session.type_of(session.fake(value)))
         of = None
         if own is None and origin is None and info.storage.dependents:

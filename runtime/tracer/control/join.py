@@ -18,14 +18,14 @@ from runtime.tracer.control.joined_copies import JoinCopies
 from runtime.tracer.control.joined_leaves import JoinLeaves
 from runtime.tracer.control.joined_nonwritable_views import JoinViews
 from runtime.tracer.control.joined_used_up import JoinUsedUp
-from runtime.tracer.control.memory_parts import JoinListed, JoinMemory
+from runtime.tracer.control.memory_parts import JoinMemory
 from runtime.tracer.control.parts import Branches, JoinPart, Met
 from runtime.tracer.memory.deferred import PathEnd
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.numbers import selected
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import flattening, origins, structure, unification
+from runtime.tracer.values import flattening, one_view, origins, structure, unification
 from runtime.tracer.values.tensor_pairs import tensor_pairs
 
 _INT = ScalarType("int")
@@ -33,7 +33,7 @@ NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
 PARTS: tuple[Callable[[Branches], JoinPart], ...] = (
-    JoinMemory, JoinListed, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
+    JoinMemory, JoinAliases, JoinViews, JoinUsedUp, JoinCopies, JoinLeaves
 )  # fmt: skip
 """What takes part in every join besides values (see ``parts``)."""
 
@@ -135,7 +135,7 @@ class Join:
         only_chooses = self.chooses and not any(path.ended or path.scope.block.ops for path in self.paths)
         carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
-        self.branches.listed.extend(self._listed())
+        self._require_one_view()
         for part in self.parts:
             carried += part.carried()
         for index, path in enumerate(self.paths):
@@ -164,13 +164,22 @@ class Join:
             part.tensors(op, met)
         return results
 
-    def _listed(self) -> Iterator[torch.Tensor]:
-        """The tensors from before the paths that these have put into lists that grow."""
+    def _require_one_view(self) -> None:
+        """Begin again where a path has put a tensor from before into a list that grows, and a path writes its memory.
+
+        Errors raised: Restart.
+        """
+        if self.session.call.known.listed:
+            return
         for values, item, _ in self.items:
-            if is_a(item, structure.Array):
-                for path, value in zip(self.paths, values):
-                    if not path.ended and is_a(value, structure.ListContent):
-                        yield from (one for one in _tensors_in(value) if outside(self.session, self.entry, one))
+            for path, value in zip(self.paths, values) if is_a(item, structure.Array) else ():
+                if not path.ended and is_a(value, structure.ListContent):
+                    for tensor in filter(lambda one: outside(self.session, self.entry, one), _tensors_in(value)):
+                        info = self.session.info(tensor)
+                        before = self.entry.get(info.storage)
+                        if one_view.shows(info) and any(
+                                path.storages.get(info.storage, before) is not before for path in self.paths):
+                            one_view.begin_again(self.session)
 
     def known_containers(self) -> Iterator[Any]:
         """The containers that values may be which differ between the paths."""
@@ -258,6 +267,8 @@ def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
     if is_a(value, torch.Tensor):
         yield value
         return
+    if is_a(value, structure.Choice):
+        value = value.options
     fields = (None, value) if is_a(value, (list, tuple)) else structure.field_items(value)
     for item in () if fields is None else fields[1]:
         yield from _tensors_in(item)

@@ -12,6 +12,7 @@ from runtime.tracer.control.parts import Body, Branches, JoinPart, LoopPart, Pai
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.recording.session import Session
+from runtime.tracer.values import one_view
 
 
 class JoinMemory(JoinPart):
@@ -20,6 +21,8 @@ class JoinMemory(JoinPart):
     def __init__(self, branches: Branches) -> None:
         super().__init__(branches)
         self._changed: list[Storage] = []
+        self._shown: list[torch.Tensor] = []
+        """Tensors of that memory that have to be one Variable each (see ``values.one_view``)."""
 
     def carried(self) -> list[tuple[Type, str]]:
         """The content of each storage that a path wrote."""
@@ -33,11 +36,15 @@ class JoinMemory(JoinPart):
                 storage.value = hidden[0]
             elif any(value is not before for _, value in values):
                 self._changed.append(storage)
-        return [(storage.value.type, storage.label) for storage in self._changed]
+        session = self.branches.session
+        self._shown = list(one_view.older_than(session, self.branches.entry, self._changed))
+        return [(storage.value.type, storage.label) for storage in self._changed] + [
+            (session.type_of(session.fake(tensor)), "") for tensor in self._shown]
 
     def yields(self, path: Path) -> list[Operand]:
         """What a path leaves in them."""
-        return [path.storages.get(storage, self.branches.entry[storage]) for storage in self._changed]
+        return [path.storages.get(storage, self.branches.entry[storage]) for storage in self._changed] + [
+            self.branches.session.read(tensor) for tensor in self._shown]
 
     def recorded(self, op: Operator, outputs: Iterator[Variable]) -> None:
         """What they hold from now on."""
@@ -45,36 +52,8 @@ class JoinMemory(JoinPart):
         for storage in self._changed:
             storage.value = next(outputs)
             nonwritable_views.note_join(branches.session, storage, op, branches.entry[storage], branches.paths)
-
-
-class JoinListed(JoinPart):
-    """A view of what a path wrote, which it has put into a list that grows as well: the item of the list and the view
-    are one tensor after it, so that the view is carried out, too, and not made anew of its memory."""
-
-    def __init__(self, branches: Branches) -> None:
-        super().__init__(branches)
-        self._views: list[torch.Tensor] = []
-
-    def carried(self) -> list[tuple[Type, str]]:
-        """The views that are older than the paths."""
-        branches, session = self.branches, self.branches.session
-        for tensor in branches.listed:
-            info = session.info(tensor)
-            before = branches.entry.get(info.storage)
-            written = any(path.storages.get(info.storage, before) is not before for path in branches.paths)
-            known = any(tensor is one for one in self._views)
-            if info.steps and written and before is not None and not known:
-                self._views.append(tensor)
-        return [(session.type_of(session.fake(tensor)), "") for tensor in self._views]
-
-    def yields(self, path: Path) -> list[Operand]:
-        """What a path has for them."""
-        return [self.branches.session.read(tensor) for tensor in self._views]
-
-    def recorded(self, op: Operator, outputs: Iterator[Variable]) -> None:
-        """What they are from now on, until their memory is written."""
-        for tensor in self._views:
-            info = self.branches.session.info(tensor)
+        for tensor in self._shown:
+            info = branches.session.info(tensor)
             info.cached, info.cached_for = next(outputs), info.storage.value
 
 

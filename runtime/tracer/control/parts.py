@@ -8,7 +8,7 @@ and ``while_loop`` go through their parts and know none by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -36,8 +36,6 @@ class Branches:
     paths: Sequence[Path]
     entry: dict[Storage, Variable]
     """What memory held before it."""
-    listed: list[torch.Tensor] = field(default_factory=list)
-    """The tensors from before it that paths have put into lists that grow; filled before any part is asked."""
 
 
 class JoinPart:

@@ -58,7 +58,7 @@ from runtime.tracer.python_state.constructs import Constructs
 from runtime.tracer.python_state.facts import is_zero
 from runtime.tracer.python_state.guards import GuardSet
 from runtime.tracer.python_state.journal import Journal
-from runtime.tracer.values import choices
+from runtime.tracer.values import choices, one_view
 from runtime.tracer.values.known_containers import KnownContainers
 from runtime.tracer.values.origins import Origins
 
@@ -596,7 +596,10 @@ class Session:
         base = self.require_visible(info.storage.value)
         var = info.cached
         if var is None or info.cached_for is not base or not self.visible(var):
-            var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
+            if self.call.known.listed and self.replaying is None:
+                var = one_view.read(self, tensor, info)
+            else:
+                var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
             info.cached, info.cached_for = var, base
         self.looks.note(var, self.fake(tensor), info)
         return var

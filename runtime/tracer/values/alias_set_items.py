@@ -11,7 +11,7 @@ from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.python_state import shared_items
-from runtime.tracer.values import copied_items, structure
+from runtime.tracer.values import copied_items, one_view, structure
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import Storage
@@ -24,6 +24,7 @@ def put(session: Session, alias_set: AliasSet, value: Any, place: copied_items.P
     seen: set[int] = set()
     for part in _parts(value):
         if is_a(part, torch.Tensor):
+            one_view.note_listed(session, part)
             alias_set.note_put(_memory(session, part, alias_set))
         elif is_a(part, structure.Growing):
             alias_set.merge(part.alias_set)

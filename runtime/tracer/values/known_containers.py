@@ -54,6 +54,10 @@ class KnownContainers(SessionPart):
     """Where those of them are made that lists which grow were to hold by reference."""
     has_rows: bool = state(VALUE, False)
     """Whether there are such dicts and objects."""
+    reads: dict[tuple[int, Variable], tuple[Any, Variable]] = state(ITEMS, dict)
+    """By a tensor's number and what its memory holds: its views then, and its Variable (see ``one_view``)."""
+    listed: dict[int, Any] = state(ITEMS, dict)
+    """Tensors that became items of lists that grow, by identity: these refer to them, whoever else does."""
     readers: Readers = state(KEPT, Readers)  # says nothing of the trace
 
     @property
