@@ -13,7 +13,8 @@ def f(d, k):
         except _d2s.suppressed(contextlib.suppress, KeyError, ValueError):
             pass
 
-What stands behind ``as`` is bound by the outer ``with``. Whether it is the one of ``contextlib`` is asked when the code runs: another class of that name is entered as it is.
+What stands behind ``as`` is bound by the outer ``with``. Whether it is the one of ``contextlib`` is asked when the code
+runs: another class of that name is entered as it is.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ def f(x):
 MANAGERS = (
     "Swallows(log) as k", "Decides(log, x) as k", "catches(log) as k", "tells(log) as k", "plain(log)",
     "within(log) as k", "turns(log) as k", "decides(log, x) as k", "by_flag(log, True) as k",
-    "by_flag(log, False) as k", "suppress(ValueError)", "suppress(ValueError) as k", "contextlib.suppress(KeyError, ValueError)",
-    "catches(log), Swallows(log) as k",
+    "by_flag(log, False) as k", "suppress(ValueError)", "suppress(ValueError) as k",
+    "contextlib.suppress(KeyError, ValueError)", "catches(log), Swallows(log) as k",
     "suppress(KeyError), turns(log) as k", "torch.no_grad(), catches(log)",
 )
 BODIES = {
