@@ -13,7 +13,8 @@ def f(d, k):
         except _d2s.suppressed(contextlib.suppress, KeyError, ValueError):
             pass
 
-Whether it is the one of ``contextlib`` is asked when the code runs: another class of that name is entered as it is.
+What stands behind ``as`` is bound by the outer ``with``. Whether it is the one of ``contextlib`` is asked when the code
+runs: another class of that name is entered as it is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def transform(tree: Any, context: Context) -> Any:
 def _suppresses(item: gast.AST) -> bool:
     """Whether a manager looks like ``suppress(A, b.C)``."""
     call = item.context_expr
-    if item.optional_vars is not None or not isinstance(call, gast.Call) or call.keywords or not call.args:
+    if not isinstance(call, gast.Call) or call.keywords or not call.args:
         return False
     name = getattr(call.func, "attr", getattr(call.func, "id", None))
     return name == _NAME and all(map(_is_name, [call.func, *call.args]))
@@ -58,7 +59,7 @@ class _Suppress(Transformer):
         found = next((at for at, item in enumerate(node.items) if _suppresses(item)), None)
         if found is None:
             return node
-        call = node.items[found].context_expr
+        call, target = node.items[found].context_expr, node.items[found].optional_vars
         before, after = node.items[:found], node.items[found + 1 :]
         body = node.body
         if after:
@@ -70,4 +71,5 @@ class _Suppress(Transformer):
             function=call.func, args=call.args, body=body, again=copy.deepcopy(call.func),
             types=copy.deepcopy(call.args), origin=node,
         )  # fmt: skip
+        new[0].items[0].optional_vars = target
         return [gast.copy_location(gast.With(before, new, None), node)] if before else new

@@ -9,7 +9,8 @@ from tests.conformance import cases
 from tests.conformance.family import Case, Family
 
 ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "Recursion",
-         "In-graph training", "Guards", "Errors", "Under vmap", "Checkpoints", "Programs built by hand")  # fmt: skip
+         "In-graph training", "Whole programs", "Guards", "Errors", "Under vmap", "Checkpoints",
+         "Programs built by hand")  # fmt: skip
 
 
 def families() -> list[Family]:

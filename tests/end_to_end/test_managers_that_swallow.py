@@ -113,8 +113,8 @@ def f(x):
 MANAGERS = (
     "Swallows(log) as k", "Decides(log, x) as k", "catches(log) as k", "tells(log) as k", "plain(log)",
     "within(log) as k", "turns(log) as k", "decides(log, x) as k", "by_flag(log, True) as k",
-    "by_flag(log, False) as k", "suppress(ValueError)", "contextlib.suppress(KeyError, ValueError)",
-    "catches(log), Swallows(log) as k",
+    "by_flag(log, False) as k", "suppress(ValueError)", "suppress(ValueError) as k",
+    "contextlib.suppress(KeyError, ValueError)", "catches(log), Swallows(log) as k",
     "suppress(KeyError), turns(log) as k", "torch.no_grad(), catches(log)",
 )
 BODIES = {
@@ -167,11 +167,13 @@ LOOKUPS = {
 
 @pytest.mark.parametrize("caught", ["IndexError", "KeyError", "ZeroDivisionError", "LookupError, ArithmeticError"])
 @pytest.mark.parametrize("lookup", LOOKUPS)
-def test_what_operators_raise(lookup: str, caught: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entered", ["k", "log[0]", ""])
+def test_what_operators_raise(entered: str, lookup: str, caught: str, tmp_path: Path) -> None:
     path = tmp_path / "looks.py"
     body = _indented(LOOKUPS[lookup], "        ")
-    path.write_text("import contextlib\ndef f(x, n):\n    log, y = [], x\n"
-                    f"    with contextlib.suppress({caught}):\n        {body}\n    return y, log\n")
+    path.write_text("import contextlib\ndef f(x, n):\n    log, y, k = [5], x, 5\n"
+                    f"    with contextlib.suppress({caught}){entered and f' as {entered}'}:\n        {body}\n"
+                    "    return y, log, k\n")
     names: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
     calls = [(torch.tensor([1.0, 2.0]), torch.tensor(n)) for n in (0, 1, 3, -2, -5)]
@@ -185,10 +187,12 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_other_functions_of_that_name(other: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entered", ["", " as k"])
+def test_other_functions_of_that_name(entered: str, other: str, tmp_path: Path) -> None:
     path = tmp_path / "others.py"
     path.write_text(HELPERS.replace("def checked", OTHERS[other] + "\ndef checked") +
-                    "    with suppress(KeyError):\n        y = checked(x, 10.0)\n    return y, log\n")
+                    f"    k = None\n    with suppress(KeyError){entered}:\n        y = checked(x, 10.0)\n"
+                    "    return y, log, type(k).__name__\n")
     names: dict[str, Any] = {"torch": torch}
     exec(compile(path.read_text(), str(path), "exec"), names)
     check_saved(names["f"], check(names["f"], *CALLS), tmp_path / "f", *CALLS)

@@ -17,7 +17,15 @@ from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.observed import with_users_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    held_choice,
+    spread,
+)
 from runtime import torch_internals
 from runtime.kinds import is_a
 from runtime.ops.scalar import kind_of_dtype
@@ -51,9 +59,8 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
         if not _holds_values(data) or is_a(data, torch.Tensor):
             with with_users_methods(session, [data]):
                 return function(*args, **kwargs)
-        if options.get("requires_grad"):
-            raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
-                                hint="Make it outside.", code="D2S269")
+        if options.pop("requires_grad", False):
+            return _leaf(session, make(session, (data,), options))
         dtype = options.get("dtype") or _common_dtype(session, data)
         _require_regular(data, dtype)
         device, given = options.get("device"), options.get("dtype") is not None
@@ -70,6 +77,15 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
             else result
 
     return make
+
+
+def _leaf(session: Session, tensor: Any) -> Any:
+    """A new tensor, as a leaf."""
+    if is_a(tensor, Choice):
+        return distribute(session, tensor, lambda option: _leaf(session, option))
+    with torch_internals.no_modes():
+        theirs(torch.tensor, 0, dtype=tensor.dtype, requires_grad=True)  # for what it says of other dtypes
+    return call(tensor.requires_grad_)
 
 
 def _require_regular(data: Any, dtype: torch.dtype) -> None:

@@ -148,7 +148,8 @@ def _first_of_two(item: structure.Structure) -> structure.Structure | None:
 
 
 def _is_number(item: structure.Structure | None) -> bool:
-    """Whether the items of a list that grew are numbers or texts, or tuples of such; some of them may be None."""
+    """Whether the items of a list that grew are numbers or texts, or tuples of such; some of them may be None. Some, or
+    all, may be known: how many of each there are is not."""
     if is_a(item, structure.Options):
         others = [one for one in item.options if not (is_a(one, structure.Known) and one.value is None)]
         return bool(others) and all(map(_is_number, others))
@@ -156,7 +157,12 @@ def _is_number(item: structure.Structure | None) -> bool:
         return item.kind is tuple and all(map(_is_number, item.items))
     if is_a(item, structure.Array):
         return item.kind is tuple and is_a(item.item, structure.Number) and item.item.kind != "float"
+    if is_a(item, structure.Known):
+        return type(item.value) in _KNOWN
     return is_a(item, structure.Number) and item.kind in KINDS
+
+
+_KNOWN = (str, int, bool)
 
 
 def taken(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import OrderedDict
 from typing import Any
 
 import torch
 
 from dy2static.operators.calls import growing
-from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedRange
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.if_expr import if_expr
@@ -25,6 +26,7 @@ from dy2static.operators.shared.staging import Choice, Session, Staged, distribu
 from dy2static.operators.shared.stored import stored_items
 from dy2static.operators.values import sequences_in_python
 from dy2static.operators.values.attribute import attr
+from runtime.errors import TraceError
 from runtime.kinds import is_a
 from runtime.tracer.ambient.unasked import unasked
 from runtime.tracer.ambient.walks import walk
@@ -196,7 +198,26 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
 
 def equal_tensors(session: Session, one: torch.Tensor, other: torch.Tensor) -> Any:
     """Whether two items are equal: one object is, whatever its elements are."""
-    return if_expr(identical_tensors(session, one, other), lambda: True, lambda: truth_of(session, one == other))
+    try:
+        same = identical_tensors(session, one, other)
+    except TraceError as error:
+        if error.code != "D2S264" or session.scope.parent is None:
+            raise
+        return _equal_anyway(session, one, other)
+    return if_expr(same, lambda: True, lambda: truth_of(session, one == other))
+
+
+def _equal_anyway(session: Session, one: torch.Tensor, other: torch.Tensor) -> Any:
+    """Whether two items are equal of which nobody knows whether they are one object: by their element, of which it
+    makes no difference. A run ends where it would: at several elements, or NaN. (A heap compares its last parts only
+    where all before are equal, which is never so where one of them counts.)"""
+    single = call(operator.eq, call(one.numel), 1)
+    is_told = if_expr(single, lambda: truth_of(session, (one == one) & (other == other)), lambda: False)
+    session.emit("assert", [session.operand(is_told)], attrs={
+        "exception": "RuntimeError",
+        "message": "two tensors are compared as items: they may be one object, which is not known, and are then equal",
+    })  # fmt: skip
+    return truth_of(session, one == other)
 
 
 def _grown(session: Session, a: Any, b: Any) -> Any:

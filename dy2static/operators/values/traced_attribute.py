@@ -48,7 +48,6 @@ from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place, ordered_space
 from runtime.tracer.recording.interceptor import History
-from runtime.tracer.values import containers
 from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import has_traced, row_of
 
@@ -66,8 +65,6 @@ def read(session: Session, obj: Any, name: str) -> Any:
 
 
 def _read(session: Session, obj: Any, name: str) -> Any:
-    if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
-        obj = containers.opened(obj)
     if is_a(obj, Choice):
         is_method = name != "__class__" and callable(getattr(torch.Tensor, name, 0))
         if is_method and all(is_a(option, torch.Tensor) for option in obj.options):
@@ -113,14 +110,6 @@ _OF_PARTS = ("__dict__", *module_parts.SLOTS)
 _EMPTY: dict[str, Any] = {
     "range": range(0), "enumerate": enumerate(()), "zip": zip(), "map": map(abs, ()), "reversed": reversed(()),
 }  # fmt: skip
-_OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
-
-
-def _is_of_content(obj: Any, name: str) -> bool:
-    """Whether an attribute is a method of Python's own containers: others are of the object, whatever it holds."""
-    return containers.is_container(obj) and is_a(_class_attribute(type(obj), name), _OF_PYTHON)
-
-
 def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
     """``tensor.method(...)`` of whichever tensor it is."""
     return distribute(session, tensors, lambda option: call(getattr(option, method), *args, **kwargs))

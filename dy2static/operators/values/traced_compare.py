@@ -185,7 +185,7 @@ def _can_be_one(session: Session, item: Any, value: Any) -> bool:
         return False
     if item.dim() and value.dim() and not _is_single(session, item):
         return True
-    return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
+    return same_object.may_be_one(session, session.itself(item), session.itself(value)) != "other"
 
 
 def _is_single(session: Session, tensor: torch.Tensor) -> bool:

@@ -126,7 +126,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     for place, value in sorted(stores, key=lambda one: one[0].kind != "content"):  # a store may ask what a dict holds
         if place.kind == "content":
             containers.require_few(session, place.owner, value, location)
-        containers.store(session, place, value)
+        containers.store(session, merged.target(place), value)
     for place, held in merged.unreadable(paths):
         place.set(held)  # that a read of it is an error, if there is one
     made_by_paths = (id(place.owner) for path in alive for place in path.places if is_new(session, place, old, objects))

@@ -70,6 +70,8 @@ class LoopValues:
         self._starts: dict[Cell, Any] = {}
         self._contents: dict[Place, Any] = {}
         """What the changed containers hold at the end of the iteration."""
+        self._by_themselves: dict[int, list[Any]] = {}
+        """Hidden containers by what they stand for, which is not carried then (see ``containers``)."""
         self._cells: dict[Cell, tuple[Any, ...]] = {}
         """What the objects do that the iteration made and that leave it."""
 
@@ -200,6 +202,7 @@ class LoopValues:
         """Find what the iteration leaves in the slots, and in the places ``repeated``."""
         session = self.session
         places = {*(slot.place for slot in self.slots if slot.place is not None), *repeated}
+        self._by_themselves = containers.by_themselves(session, [path.places])
         with path.inside(session):
             self._contents = {place: held(place) for place in path.places if place.kind == "content"}
         ends = {place: self._contents.get(place, path.places[place]) for place in places if place in path.places}
@@ -312,13 +315,16 @@ class LoopValues:
         session = self.session
         known = {slot.place for slot in self.slots if slot.place is not None}
         unknown: set[Place] = set()
+        hidden = {id(made) for inner in self._by_themselves.values() for made in inner}
         for place, stored in path.places.items():
             before, out = befores[place], self._contents.get(place, stored)
             if place in known or structure.same_known(out, before):
                 continue
             if place.kind == "content" and same_items(out, before):
                 continue
-            if id(place.owner) in session.containers.hidden or type(out) is RowField:
+            if type(out) is RowField or (place.kind == "content" and id(place.owner) in self._by_themselves):
+                continue
+            if id(place.owner) in session.containers.hidden and id(place.owner) not in hidden:
                 continue
             if place not in repeated:
                 if id(place.owner) not in self.made:

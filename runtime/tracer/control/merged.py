@@ -68,6 +68,8 @@ class Merged:
                 }
         for (kind, positions), members in found.items() if any(path.existing for path in paths) else ():
             self._add_missing(paths, kind, positions, members)
+        ends = [path.places for path in paths if not path.ended]
+        self._by_themselves = containers.by_themselves(session, ends, of)
         self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
 
     def _add_missing(
@@ -168,6 +170,12 @@ class Merged:
         if id(place.owner) in self._left:
             return False
         return id(place.owner) not in self._session.containers.hidden and id(place.owner) not in self.made
+
+    def target(self, place: Place) -> Place:
+        """Where what the paths leave in a place is put: of what stands for the content of one path, if code that runs
+        on that path alone has it in its hands, there (see ``containers.by_themselves``)."""
+        inner = self._by_themselves.get(id(place.owner), ()) if place.kind == "content" else ()
+        return Place("content", inner[0]) if len(inner) == 1 else place
 
     def _merge(self, paths: Sequence[Path], groups: dict[tuple[containers.Kind, Any], dict[int, Any]]) -> None:
         """Make each group one, as far as its contents have one structure: a group that has not stays apart, and then

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -278,6 +278,37 @@ def _hidden(session: Session, like: Any, value: Any) -> Any:
     Place("content", made).set(value)
     session.containers.hidden[id(made)] = made, like
     return made
+
+
+def by_themselves(
+    session: Session, ends: Sequence[Mapping[Place, Any]], of: Choice | None = None
+) -> dict[int, list[Any]]:
+    """The hidden containers that paths have stored to while what they stand for still has its marker, by the identity
+    of that.
+
+    Code that runs on one path only, for one of several contents, may have the hidden container of that content in its
+    hands for more than a step. What a construct of its own changes is to be found there.
+
+    ``ends``: the places that each path stored to, with what they hold at its end. ``of``: the choice whose options the
+    paths are for: what they leave becomes the contents anew.
+    """
+    found: dict[int, list[Any]] = {}
+    stored = {place for end in ends for place in end if place.kind == "content"}
+    for made, owner in [session.containers.hidden.get(id(place.owner), (None, None)) for place in stored]:
+        shown = Place("content", owner)
+        marker = None if made is None else _marker(shown.get())
+        if marker is None or marker.choice is of or not any(one is made for one in marker.choice.options):
+            continue
+        if all(shown not in end or _marker(end[shown]) is marker for end in ends):
+            found.setdefault(id(owner), []).append(made)
+    return found
+
+
+def _marker(held: Any) -> Several | None:
+    """The only item of what a container holds, if its content is one of several."""
+    with keys_answer():
+        found = list(held) if is_a(held, (list, dict, frozenset)) and len(held) == 1 else ()
+    return found[0] if found and type(found[0]) is Several else None
 
 
 def forget_unused(session: Session) -> None:

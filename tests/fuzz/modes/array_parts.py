@@ -92,7 +92,7 @@ class ArrayParts(Mode):
     names = ("x",)
     depth = 1
     stays = True
-    refusals = frozenset({"D2S213", "D2S214", "D2S227", "D2S264", "D2S269", "D2S277"})
+    refusals = frozenset({"D2S213", "D2S214", "D2S227", "D2S264", "D2S277"})
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

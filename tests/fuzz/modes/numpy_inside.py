@@ -73,7 +73,7 @@ class NumpyInside(Beside):
     names = ("p", "q", "r")
     stays = True
     arrays = ("a", "b", "c")
-    refusals = frozenset({"D2S210", "D2S213", "D2S214", "D2S224", "D2S228", "D2S264", "D2S269", "D2S277"})
+    refusals = frozenset({"D2S210", "D2S213", "D2S214", "D2S224", "D2S228", "D2S264", "D2S277"})
 
     def arguments(self, call: tuple[Any, ...], module: types.ModuleType, number: int) -> list[Any]:
         """The array that comes with a call: of the module, of another dtype, or of the call alone."""
