@@ -258,7 +258,7 @@ class LoopValues:
             unknown = self._new_places(path, befores, repeated, context, widen_lengths, new)
             self._new_cells(context, new)
             held = [Held(slot.init, inner, out) for slot, inner, out in zip(self.slots, self.inner, self.outs)]
-            settled = not (self.changed or new or unknown)
+            settled = not (self.changed or new)  # else this attempt is not the last one, whatever else it finds
             carried = [slot.carried for slot in self.next_slots]
             self.next_steps = self.steps.again(session, carried, [*held, *new], settled)
         return unknown
