@@ -582,6 +582,7 @@ class Outputs:
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
         copied_items.leave(self.session, grown)
+        cached_results.require_list_of_none(self.session, grown.alias_set.find().cached_by)
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
 
         def of_items(item: structure.Structure) -> Any:

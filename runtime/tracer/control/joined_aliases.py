@@ -8,7 +8,7 @@ from runtime.ir import UNDEF, Operator, Type, Variable
 from runtime.kinds import is_a
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Branches, JoinPart, Met
-from runtime.tracer.memory import aliases, deferred
+from runtime.tracer.memory import aliases, cached_results, deferred
 from runtime.tracer.memory.conditions import NEVER, Deferred, PathCondition
 from runtime.tracer.memory.storage_table import Storage, note_unknown_alias
 from runtime.tracer.memory.unknown_aliasing import between
@@ -43,6 +43,7 @@ class JoinAliases(JoinPart):
                     continue
                 if mine not in joined:
                     joined.append(mine)
+                cached_results.hand_on(mine, cached_results.of(session.info(inside)))
                 left.append((joined.index(mine), session.info(inside).storage))
                 found, reached = aliases.few_roots(session.info(inside), entry)
                 for storage in (*(root.storage for root in found), *reached):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
 from runtime.kinds import is_a
 from runtime.tracer.control.parts import Body, LoopPart, Number, Pairs
-from runtime.tracer.memory import aliases, unknown_aliasing
+from runtime.tracer.memory import aliases, cached_results, unknown_aliasing
 from runtime.tracer.memory.aliases import Link, Root
 from runtime.tracer.memory.conditions import Deferred, PathCondition, any_of
 from runtime.tracer.memory.deferred import CarriedCondition, LoopValue, PathEnd
@@ -105,6 +105,8 @@ class LoopAliases(LoopPart):
         self.unknown: dict[tuple[Number, Storage | Number], None] = {} if before is None else dict(before.unknown)
         self._listed: dict[Number, list[Storage]] = {} if before is None else before._listed
         """What is left in a place and is in a list that grows."""
+        self._cached: dict[Number, tuple[str, Location | None]] = {} if before is None else before._cached
+        """What a cached function gave that is left in a place, where each run makes it anew."""
         self._inside: dict[Number, Storage] = {}
         self._alias_sets: dict[Number, int] = {}
         """In how many lists that grow it was when the iteration began."""
@@ -121,6 +123,7 @@ class LoopAliases(LoopPart):
             if a[0] not in slots and not (is_a(b, tuple) and b[0] in slots)
         }
         self._listed = {number: found for number, found in self._listed.items() if number[0] not in slots}
+        self._cached = {number: found for number, found in self._cached.items() if number[0] not in slots}
 
     def again(self) -> LoopAliases:
         """With the shares found so far."""
@@ -134,6 +137,7 @@ class LoopAliases(LoopPart):
             storage = self._inside.setdefault(number, session.info(inside).storage)
             for listed in self._listed.get(number, ()):
                 alias_sets.inherit(storage, listed)
+            cached_results.hand_on(storage, self._cached.get(number))
             self._alias_sets[number] = len(storage.alias_sets)
         for number, outside, _ in pairs:
             info = session.info(outside)
@@ -160,6 +164,8 @@ class LoopAliases(LoopPart):
             for storage in reached:
                 many.setdefault(storage, []).append(number)
         known = True
+        for number, out, _ in pairs:
+            known = self._note_cached(number, cached_results.of(session.info(out))) and known
         for storage, numbers in many.items():
             for number in numbers:
                 if aliases.is_outside(storage, entry):
@@ -202,6 +208,14 @@ class LoopAliases(LoopPart):
             self._listed.setdefault(number, []).append(storage)
         return not new or self._untouched(number)
 
+    def _note_cached(self, number: Number, found: tuple[str, Location | None] | None) -> bool:
+        """What an iteration leaves may be what a cached function gave; whether the body was traced as if that was
+        known."""
+        inside = self._inside.get(number)
+        if found is not None:
+            self._cached.setdefault(number, found)
+        return inside is None or not cached_results.hand_on(inside, found) or self._untouched(number)
+
     def finish(self, body: Body, op: Operator, path: Path, pairs: Pairs) -> None:
         """The loop is recorded: its results share what its state shared."""
         session = body.session
@@ -210,6 +224,7 @@ class LoopAliases(LoopPart):
             storage = after.setdefault(number, session.info(result).storage)
             for listed in self._listed.get(number, ()):
                 alias_sets.inherit(storage, listed)
+            cached_results.hand_on(storage, self._cached.get(number))
         for share in self.shares:
             if share.value is None:
                 continue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from runtime.ir import Location
-    from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
+    from runtime.tracer.memory.storage_table import Snapshot, Storage, TensorInfo
     from runtime.tracer.recording.session import Session
 
 
@@ -97,6 +97,14 @@ def of(info: TensorInfo) -> tuple[str, Location | None] | None:
     return next((storage.cached_by for storage in aliases.reached(info, ()) if storage.cached_by), None)
 
 
+def hand_on(storage: Storage, found: tuple[str, Location | None] | None) -> bool:
+    """Note of memory that it may be what a cached function gave on some path; whether that is new."""
+    if found is None or storage.cached_by is not None:
+        return False
+    storage.cached_by = found
+    return True
+
+
 def require_none(session: Session, info: TensorInfo, what: str) -> None:
     """Refuse something that shows whether a tensor is the one that a cache holds.
 
@@ -109,6 +117,16 @@ def require_none(session: Session, info: TensorInfo, what: str) -> None:
         raise refusal(session, name, f"a tensor that it gave {what}", location)
 
 
+def require_list_of_none(session: Session, found: tuple[str, Location | None] | None) -> None:
+    """Refuse that a list which grew leaves the function, if a cached function has given an item.
+
+    Raises:
+        TraceError: D2S276.
+    """
+    if found is not None:
+        raise refusal(session, found[0], "a tensor that it gave leaves the function in a list", found[1])
+
+
 def refusal(session: Session, name: str, what: str, location: Location | None = None) -> Any:
     """The error for a result of a cached function that each run makes anew."""
     return session.error(
@@ -118,5 +136,6 @@ def refusal(session: Session, name: str, what: str, location: Location | None = 
 
 
 __all__ = [
-    "note", "note_object", "of", "parts", "refusal", "require_none", "require_not_made_anew", "require_read_only",
+    "hand_on", "note", "note_object", "of", "parts", "refusal", "require_list_of_none", "require_none",
+    "require_not_made_anew", "require_read_only",
 ]  # fmt: skip

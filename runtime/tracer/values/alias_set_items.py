@@ -9,6 +9,7 @@ import torch
 
 from runtime.kinds import is_a
 from runtime.tracer.ambient import objects
+from runtime.tracer.memory import cached_results
 from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.python_state import shared_items
 from runtime.tracer.values import copied_items, one_view, structure
@@ -25,6 +26,8 @@ def put(session: Session, alias_set: AliasSet, value: Any, place: copied_items.P
     for part in _parts(value):
         if is_a(part, torch.Tensor):
             one_view.note_listed(session, part)
+            known = alias_set.find()
+            known.cached_by = known.cached_by or cached_results.of(session.info(part))
             alias_set.note_put(_memory(session, part, alias_set))
         elif is_a(part, structure.Growing):
             alias_set.merge(part.alias_set)
@@ -37,7 +40,9 @@ def got(session: Session, alias_set: AliasSet, value: Any) -> None:
     """A value is one of the items."""
     for part in _parts(value):
         if is_a(part, torch.Tensor):
-            alias_set.note_got(_storage(session, part, alias_set))
+            storage = _storage(session, part, alias_set)
+            cached_results.hand_on(storage, alias_set.find().cached_by)
+            alias_set.note_got(storage)
             session.origins.note_unknown(part)  # one of those that were put in: which one nobody says
         elif (is_a(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
             shared_items.hold(session, part)

@@ -56,6 +56,8 @@ class AliasSet:
         """The other way round."""
         self._shared: set[AliasSet] = set()
         """Sets into which something was put that was put into this one, too."""
+        self.cached_by: tuple[str, Location | None] | None = None
+        """The cached function that gave an item, and the call's place, where each run makes it anew."""
 
     def find(self) -> AliasSet:
         """The set that this one is part of now."""
@@ -74,6 +76,7 @@ class AliasSet:
             into._from |= other._from
             into._into |= other._into
             into._shared |= other._shared
+            into.cached_by = into.cached_by or other.cached_by
         return into
 
     def hold(self, grown: structure.Growing) -> None:
