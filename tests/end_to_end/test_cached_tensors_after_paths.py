@@ -25,15 +25,18 @@ MADE = {
     "attribute": "b = Box()\n    b.h = x\n    if x.sum() > 0:\n        b.h = kept(1)\n    h = b.h",
     "item": "items = [x]\n    if x.sum() > 0:\n        items[0] = kept(1)\n    h = items[0]",
     "key": "items = {'h': x}\n    if x.sum() > 0:\n        items['h'] = kept(1)\n    h = items['h']",
-    "grown": "items = [x]\n    for row in x:\n        if row > 0:\n            items.append(kept(1))\n    h = items[-1]",
+    "grown": "items = [x]\n    for row in x:\n        if row > 0:\n            items += [kept(1)]\n    h = items[-1]",
     "helper": "h = choose(x)",
 }
 SHOWING = {
-    "returned": "return x, h", "in a list": "return [h]", "in a dict": "return {'h': h}", "stored": "HOLDER.h = h\n    return x",
-    "written": "h.add_(1)\n    return x", "part written": "h[0] = 5\n    return x", "view written": "h[:1].mul_(3)\n    return x",
+    "returned": "return x, h", "in a list": "return [h]", "in a dict": "return {'h': h}",
+    "stored": "HOLDER.h = h\n    return x",
+    "written": "h.add_(1)\n    return x", "part written": "h[0] = 5\n    return x",
+    "view written": "h[:1].mul_(3)\n    return x",
     "returned view": "return h[:1]", "told apart": "return x + 1 if h is kept(1) else x",
     "carried": "for _ in range(int((x > 1).sum())):\n        h = h * 1 if x[0] > 5 else h\n    return h",
-    "chosen": "r = h if x[0] > 0.5 else x\n    return r", "listed": "out = []\n    for row in x:\n        out.append(h)\n    return out",
+    "chosen": "r = h if x[0] > 0.5 else x\n    return r",
+    "listed": "out = []\n    for row in x:\n        out.append(h)\n    return out",
 }  # fmt: skip
 READING = {
     "sum": "return x.sum() + h.sum()", "computed": "return h * 2", "item of it": "return h[0] + 1",
@@ -46,7 +49,8 @@ CALLS = [torch.tensor(values) for values in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]
 def program(made: str, use: str, tmp_path: Path) -> Any:
     source = (
         "import functools\nimport torch\n\nclass Box:\n    pass\n\nHOLDER = Box()\n\n@functools.cache\ndef kept(n):\n"
-        "    return torch.arange(3.0) * n\n\ndef choose(x):\n    if x.sum() > 0:\n        return kept(1)\n    return x\n\n"
+        "    return torch.arange(3.0) * n\n\n"
+        "def choose(x):\n    if x.sum() > 0:\n        return kept(1)\n    return x\n\n"
         f"def f(x):\n    {made}\n    {use}\n"
     )
     (tmp_path / "one.py").write_text(source)

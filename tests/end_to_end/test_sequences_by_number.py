@@ -265,7 +265,8 @@ PAIRS = {
 @pytest.mark.parametrize("use", PAIRS)
 @pytest.mark.parametrize("size", [1, 2])
 def test_pairs_of_tensors_in_a_list_that_grew(use, size):
-    """Python asks first whether two items are one object; a tensor of several elements has no other answer."""
+    """Python asks first whether two items are one object; a tensor of several elements has no other answer. Where only
+    the run could tell, it ends there, also where eager's ends because they are not."""
 
     def function(x, y, left):
         pairs = [(x, 2), (y, 1)]
@@ -279,3 +280,6 @@ def test_pairs_of_tensors_in_a_list_that_grew(use, size):
         check(function, *calls, paths=("program",))
     except TraceError as error:
         assert error.code in ("D2S264", "D2S253") and error.location is not None
+    except (AssertionError, RuntimeError) as error:
+        assert size == 2 and "they may be one object, which is not known" in str(error)
+        assert isinstance(error, RuntimeError) or "is ambiguous" in str(error)

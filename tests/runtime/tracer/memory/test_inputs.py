@@ -69,7 +69,7 @@ def test_what_stands_for_an_argument_looks_like_it(kind: str, session: Session) 
     assert session.inputs.real(one.var) is real and session.inputs.is_input(info.storage)
     assert session.inputs.own_variable(fake) is one.var and info.storage.origin is one.var
     assert session.inputs.needs_gradient(one.var) == real.requires_grad
-    assert (session.inputs.users_class is Plain) == (type(real) is Plain)
+    assert (session.inputs.users_classes == {Plain}) == (type(real) is Plain)
 
 
 def test_sizes_that_are_open(session: Session) -> None:
