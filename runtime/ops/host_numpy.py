@@ -58,8 +58,8 @@ _LINALG = (
     "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
 )  # fmt: skip
 _FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
-_CHANGING = ("put", "putmask", "place", "fill_diagonal", "put_along_axis")
-"""Functions that write the array which they are given first."""
+_CHANGING = ("putmask", "place", "fill_diagonal", "put_along_axis")
+"""Functions that write the array which they are given first, and nothing where they raise."""
 _UFUNC_METHODS = ("reduce", "accumulate", "outer")
 PREDICATES = ("allclose", "array_equal", "array_equiv")
 """Functions that give one of Python's bools."""

@@ -83,7 +83,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return traced(session, operator.setitem, (owner, ..., *args), {})
     given = [*args, *kwargs.values()]
     changing = _changing(f)
-    if changing is not None and (any(map(_holds_array, given)) or any_staged(given)):
+    if changing is not None and any(
+            any_staged([one]) or _holds_array(one) or _holds_tensor(one) or _holds_grown(one) for one in given):
         return _changed(session, f, changing, args, kwargs)
     name = _FUNCTIONS.get(id(f))
     if name is not None or id(f) in _MAKING or id(f) in _TO_TENSOR:
@@ -140,7 +141,9 @@ def _changed(session: Session, f: Any, name: str, args: tuple[Any, ...], kwargs:
     if type(array) is not NumpyArray:
         raise session.error(f"numpy.{name}() writes what only a run knows to what is no array of the function's own",
                             code="D2S213", hint="Make the array inside, or write it outside the converted function.")
-    made = numpy_calls.record(name, (array, *(_places(session, one) for one in args[1:])), kwargs)
+    given = tuple(numpy_calls.of_tensor(session, one) if is_a(one, torch.Tensor) else _places(session, one)
+                  for one in _of_arrays(session, args[1:]))  # fmt: skip
+    made = numpy_calls.record(name, (array, *given), kwargs)
     traced(session, operator.setitem, (array, ..., made), {})
 
 

@@ -92,7 +92,8 @@ def _is_tried(session: Session, array: NumpyArray, key: Any, value: Any) -> bool
     bounds = [bound for one in parts if type(one) is slice for bound in (one.start, one.stop)]
     if masks and several or several and any(is_a(one, Staged) for one in bounds):  # how many items there are
         return False
-    if numpy_calls.is_open(session, array) and not _is_whole(session, array, key, value):
+    is_open = numpy_calls.is_open(session, array) or is_a(value, NumpyArray) and numpy_calls.is_open(session, value)
+    if is_open and not _is_whole(session, array, key, value):
         return False
     sample = _sample(session, array)
     given = _sample(session, value) if is_a(value, NumpyArray) else 0 if is_a(value, Staged) else value
