@@ -165,3 +165,21 @@ def test_an_array_from_outside_is_not_written(key: str, tmp_path: Path) -> None:
                     f"    G[{key}] += 1\n    return x\n")  # fmt: skip
     with pytest.raises(Dy2StaticError, match="D2S213"):
         to_static(module_of(path).f)(torch.ones(2), torch.tensor(1), torch.tensor(2))
+
+
+@pytest.mark.parametrize("key", ["i", "i, j", "i, :", "[i, j]", ":, i"])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_array_from_outside_that_is_read_and_written(key: str, after: bool, tmp_path: Path) -> None:
+    """A run has the content from before a later write: that is refused, and a write before it is seen."""
+    path = tmp_path / "outside.py"
+    lines = ["G[0, 0] += 7", f"r = G[{key}].sum()"]
+    path.write_text("import numpy as np\nG = np.zeros((3, 3))\ndef f(x, i, j):\n    i, j = int(i), int(j)\n    "
+                    + "\n    ".join(lines[::-1] if after else lines) + "\n    return x * float(r)\n")  # fmt: skip
+    theirs, mine = module_of(path), module_of(path)
+    static, call = to_static(mine.f), (torch.ones(2), torch.tensor(0), torch.tensor(2))
+    if after:
+        with pytest.raises(Dy2StaticError, match="D2S222"):
+            static(*call)
+        return
+    for _ in range(2):
+        same((static(*call), mine.G), (theirs.f(*call), theirs.G))

@@ -81,9 +81,6 @@ def _of_outside(session: Session, array: numpy.ndarray[Any, Any], is_item: bool)
     if is_item:
         return NumpyArray(tensor)
     host_memory.require_of_program(session, array)
-    if not host_memory.note_copy(session, array):
-        raise session.error("only the run knows which part is read of a NumPy array whose memory no tensor can show",
-                            code="D2S213", hint="Use .copy() of the array.")
     return NumpyCopy(tensor)
 
 

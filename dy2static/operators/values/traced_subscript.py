@@ -115,6 +115,8 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
     key = _bounds(session, key)
     if is_a(obj, (NumpyArray, numpy.ndarray)):
         key = numpy_places.settled(session, key)
+        if is_a(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+            host_memory.note_copy(session, obj)
         part = numpy_places.read(session, obj, key)
         if part is not None:
             return part

@@ -18,7 +18,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.kinds import is_a
-from runtime.ops.host_numpy import shareable
+from runtime.ops.host_numpy import kind_of, shareable
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.session_parts import ITEMS, SessionPart, state
 
@@ -77,15 +77,16 @@ def note(session: Session, tensor: torch.Tensor, real: torch.Tensor, value: Any)
     session.host.shown.append(Shown(tensor, real, owner_of(value), _content(real), session.location()))
 
 
-def note_copy(session: Session, value: numpy.ndarray[Any, Any]) -> bool:
-    """A copy of an array is in the trace that stands for its memory: it may not be written from now on. False where no
-    tensor can show that memory."""
-    if not shareable(value):
-        return False
-    with torch_internals.no_modes():
-        real = torch.from_numpy(value)
-    session.host.copied.append(Shown(real, real, owner_of(value), _content(real), session.location()))
-    return True
+def note_copy(session: Session, value: numpy.ndarray[Any, Any]) -> None:
+    """The trace reads a copy of an array at a place that only the run knows: its memory may not be written from now on.
+
+    A run would read what was written too late, and where the place is out of range it would not have come to the write.
+    """
+    owner = owner_of(value)
+    if is_a(owner, numpy.ndarray) and shareable(owner) and not owner.dtype.hasobject and kind_of(owner):
+        with torch_internals.no_modes():
+            real = torch.from_numpy(owner)
+        session.host.copied.append(Shown(real, real, owner, _content(real), session.location()))
 
 
 def require_apart(session: Session) -> None:
