@@ -5,7 +5,8 @@
 An operand ``{"array": %t}`` is the array that shares a tensor's memory, ``{"generic": %t}`` a scalar of NumPy's;
 tensors that stand for themselves are given as they are. ``gives`` says what each result is: an ``array``, a
 ``generic``, a ``tensor``, a ``number`` of Python's (``1j + np.float64(2)``); ``many``: whether they are the items of a
-tuple or list. The table is closed, and has no function that reads a file, writes, or calls another one.
+tuple or list. The table is closed, and has no function that reads a file or calls another one; those that write an
+array (``WRITING``) write a copy, and give it.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ _LINALG = (
     "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
 )  # fmt: skip
 _FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
+_CHANGING = ("putmask", "place", "fill_diagonal", "put_along_axis")
+"""Functions that write the array which they are given first, and nothing where they raise."""
 _UFUNC_METHODS = ("reduce", "accumulate", "outer")
 PREDICATES = ("allclose", "array_equal", "array_equiv")
 """Functions that give one of Python's bools."""
@@ -75,6 +78,12 @@ OPERATORS: dict[str, Callable[..., Any]] = {f"operator.{one.__name__}": one for 
 OPERATORS["operator.round"] = round
 
 
+def _writing() -> dict[str, Callable[..., Any]]:
+    found = {name: getattr(numpy, name) for name in _CHANGING}
+    found |= {f"{name}.at": getattr(numpy, name).at for name in _ufuncs() if getattr(numpy, name).signature is None}
+    return {**found, "ndarray.__setitem__": operator.setitem}
+
+
 def _ufuncs() -> list[str]:
     return sorted(name for name, value in vars(numpy).items() if type(value) is numpy.ufunc)  # dir() would import more
 
@@ -86,9 +95,11 @@ def _names() -> list[str]:
               if getattr(numpy, name).nin == 2 and getattr(numpy, name).nout == 1]  # fmt: skip
     found += [f"linalg.{name}" for name in _LINALG if hasattr(numpy.linalg, name)]
     found += [f"fft.{name}" for name in _FFT]
-    return [*found, *(f"ndarray.{name}" for name in METHODS), *OPERATORS]
+    return [*found, *(f"ndarray.{name}" for name in METHODS), *OPERATORS, *WRITING]
 
 
+WRITING = _writing()
+"""Functions that write an array: a copy of it is written here, and is what they give."""
 NAMES = frozenset(_names())
 """What may be called, as dotted names in ``numpy``, and ``OPERATORS``."""
 
@@ -100,6 +111,8 @@ def function_of(name: str) -> Callable[..., Any]:
         raise KeyError(name)
     if name in OPERATORS:
         return OPERATORS[name]
+    if name in WRITING:
+        return functools.partial(_written, WRITING[name])
     if name in PREDICATES:
         return functools.partial(_predicate, name)
     if name.startswith("ndarray."):
@@ -123,6 +136,15 @@ def is_ufunc(name: str) -> bool:
 def _predicate(name: str, *args: Any, **kwargs: Any) -> numpy.bool_:
     """A bool of Python's, as Variables carry it."""
     return numpy.bool_(getattr(numpy, name)(*args, **kwargs))
+
+
+def _written(function: Callable[..., Any], array: Any, *args: Any, **kwargs: Any) -> Any:
+    """A copy of an array, once a function has written it."""
+    if type(array) is not numpy.ndarray:
+        raise TypeError(f"only an array of NumPy's is written, not {type(array).__name__}")
+    copy = array.copy("K")
+    function(copy, *args, **kwargs)
+    return copy
 
 
 def _method(name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:

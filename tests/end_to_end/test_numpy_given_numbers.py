@@ -55,6 +55,7 @@ USES: list[Callable[[Any, int], Any]] = [
     lambda x, n: (np.isscalar(x), np.isscalar(n if n > 1 else 2.0), np.isscalar(element=n)),
     lambda x, n: np.iterable(n),
     lambda x, n: np.issubdtype(type(n), np.integer),
+    lambda x, n: np.arange(6)[n:], lambda x, n: (np.eye(4)[n], np.eye(4)[n, 0], np.eye(4)[n, ::-1]),
 ]  # fmt: skip
 
 
@@ -88,8 +89,6 @@ REFUSED: list[Callable[[Any, int], Any]] = [
     lambda x, n: np.add.reduce([n, 1]), lambda x, n: np.add.outer([n], [1]), lambda x, n: np.ma.array([n]),
     lambda x, n: np.poly1d([1, 2])(n), lambda x, n: np.ones(n, order="F"), lambda x, n: np.arange(0, 6, n),
     lambda x, n: np.zeros(n, dtype=np.str_), lambda x, n: np.empty(n),
-    lambda x, n: np.arange(6)[n:], lambda x, n: np.eye(4)[n],
-    lambda x, n: np.eye(4)[n, 0],
     lambda x, n: np.zeros(3)[n > 1], lambda x, n: np.array(["a", "b", "c", "d"])[n],
     lambda x, n: np.zeros(4).__setitem__(n, 1),
 ]  # fmt: skip

@@ -82,6 +82,10 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if is_a(owner, numpy.ndarray) and f.__name__ == "fill" and is_a((*args, None)[0], (Staged, NumpyArray)):
         return traced(session, operator.setitem, (owner, ..., *args), {})
     given = [*args, *kwargs.values()]
+    changing = _changing(f)
+    if changing is not None and any(
+            any_staged([one]) or _holds_array(one) or _holds_tensor(one) or _holds_grown(one) for one in given):
+        return _changed(session, f, changing, args, kwargs)
     name = _FUNCTIONS.get(id(f))
     if name is not None or id(f) in _MAKING or id(f) in _TO_TENSOR:
         chosen = next((one for one in walk(given, _items, _DEEPEST) if is_a(one, Choice)), None)
@@ -115,6 +119,37 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if id(f) in _TO_TENSOR and is_a(args[0] if args else None, NumpyArray):
         return _tensor(session, _TO_TENSOR[id(f)], f, args, kwargs)
     return NotImplemented
+
+
+def _changing(f: Any) -> str | None:
+    """The name of a function of NumPy's that writes the array which it is given first: ``np.add.at``, ``np.put``."""
+    owner = unasked(f, "__self__")
+    name = f"{owner.__name__}.{f.__name__}" if is_a(owner, numpy.ufunc) else unasked(f, "__name__", "")
+    found = host_numpy.WRITING.get(name) if type(name) is str else None
+    return name if found is not None and found == f else None
+
+
+def _changed(session: Session, f: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """``np.add.at(a, places, 1)``: the array holds what NumPy has made of a copy.
+
+    Raises:
+        TraceError: D2S213, the array is not one of the Program's.
+    """
+    array = args[0] if args else None
+    if is_a(array, numpy.ndarray):
+        host_memory.require_of_program(session, array)
+    if type(array) is not NumpyArray:
+        raise session.error(f"numpy.{name}() writes what only a run knows to what is no array of the function's own",
+                            code="D2S213", hint="Make the array inside, or write it outside the converted function.")
+    given = tuple(numpy_calls.of_tensor(session, one) if is_a(one, torch.Tensor) else _places(session, one)
+                  for one in _of_arrays(session, args[1:]))  # fmt: skip
+    made = numpy_calls.record(name, (array, *given), kwargs)
+    traced(session, operator.setitem, (array, ..., made), {})
+
+
+def _places(session: Session, key: Any) -> Any:
+    """What says places, or values, with the arrays that NumPy makes of lists."""
+    return tuple(_as_places(session, one) for one in key) if type(key) is tuple else _as_places(session, key)
 
 
 def _written(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -470,13 +505,16 @@ def for_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def beside_tensors(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]:
-    """The operands of an operator: a scalar of NumPy's right of a tensor is a number for torch.
+    """The operands of an operator: a scalar of NumPy's beside a tensor is a number for torch, but for a bool or a
+    complex one left of it, which asks NumPy first.
 
     Raises:
         TraceError: D2S213, a tensor and an array.
     """
     if is_a(a, torch.Tensor) and type(b) is NumpyScalar:
         return a, number(session, b)
+    if is_a(b, torch.Tensor) and type(a) is NumpyScalar and dtype_of(a).kind in "iuf":
+        return number(session, a), b
     if is_a(a, torch.Tensor) or is_a(b, torch.Tensor):
         if is_a(a, NumpyArray) or is_a(b, NumpyArray):
             raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
@@ -580,8 +618,7 @@ def is_open_key(key: Any) -> bool:
 
 def item(session: Session, array: Any, key: Any) -> Any:
     """``array[key]``, of an array of the Program, or of one from outside at a place that only the run knows."""
-    places = tuple(_as_places(session, one) for one in key) if type(key) is tuple else _as_places(session, key)
-    return numpy_calls.record("ndarray.__getitem__", (array, places), {})
+    return numpy_calls.record("ndarray.__getitem__", (array, _places(session, key)), {})
 
 
 def _as_places(session: Session, key: Any) -> Any:

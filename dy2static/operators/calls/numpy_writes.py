@@ -9,7 +9,6 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Session, Staged, any_staged
 from runtime.kinds import is_a
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -31,70 +30,37 @@ def is_view(session: Session, array: NumpyArray, key: Any) -> bool:
     return (numbers < session.fake(array.tensor).dim() or ... in parts) and places <= session.fake(array.tensor).dim()
 
 
-def one_by_one(session: Session, array: NumpyArray, key: Any, value: Any) -> list[tuple[Any, Any]]:
-    """The writes that ``array[key] = value`` is where the key has lists of places, in NumPy's order: of two writes to
-    one place the last stays. Any other write is one.
+def by_numpy(session: Session, array: NumpyArray, key: Any, value: Any) -> torch.Tensor:
+    """What an array holds once NumPy has done ``array[key] = value``.
 
     Raises:
-        Exception: What NumPy raises for a value of these sizes.
+        TraceError: D2S213, NumPy is given what no Program carries, or can do it with no array that was tried.
     """
-    parts = key if type(key) is tuple else (key,)
-    lists = [one for one in parts if type(one) is list]
-    chosen = [at for at, one in enumerate(parts) if type(one) is list or _is_int(one)]
-    plain = not lists or is_a(array, (NumpyScalar, NumpyCopy)) or type(key) is list and _are_places(
-        session, array, key)  # fmt: skip
-    if plain or not all(all(map(_is_int, one)) for one in lists) or len({len(one) for one in lists}) != 1:
-        return [(key, value)]
-    rest = (one for at, one in enumerate(parts) if at not in chosen)
-    if chosen != list(range(chosen[0], chosen[-1] + 1)) or not all(type(one) is slice for one in rest):
-        return [(key, value)]
-    behind = session.fake(array.tensor).dim() - chosen[-1] - 1
-    if type(value) is list and all(is_a(one, (int, float, Staged)) for one in value) and not behind:
-        values: list[Any] = value if len(value) == len(lists[0]) else value * len(lists[0]) if len(value) == 1 else []
-        if not values:
-            return [(key, value)]
-    else:
-        places = tuple([0] * len(one) if type(one) is list else one for one in parts)
-        _try_write(session, array, places, value)
-        if is_a(value, NumpyArray) and not is_a(value, NumpyScalar):
-            value = numpy_calls.of_tensor(session, value.tensor.clone())
-        values = [_part(session, value, at, behind) for at in range(len(lists[0]))]
-    return [(tuple(one[at] if type(one) is list else one for one in parts), values[at])
-            for at in range(len(lists[0]))]  # fmt: skip
+    if is_a(array, NumpyCopy) or any(is_a(one, NumpyCopy) for one in (value, key)):
+        raise session.error("an item of a NumPy array that is only known while the Program runs is written",
+                            code="D2S213", hint="Use np.where, or write the tensor.")
+    written = numpy_calls.record("ndarray.__setitem__", (array, key, value), {})
+    return written.tensor
 
 
-def _part(session: Session, value: Any, at: int, behind: int) -> Any:
-    """What of a value is written to one of several places; ``behind``: how many dimensions follow theirs."""
-    if is_a(value, NumpyScalar) or not is_a(value, (NumpyArray, numpy.ndarray)):
-        return value
-    shape = session.fake(value.tensor).shape if is_a(value, NumpyArray) else value.shape
-    before = len(shape) - 1 - behind
-    if before < 0:
-        return value
-    key = (*[slice(None)] * before, 0 if shape[before] == 1 else at)
-    return traced(session, operator.getitem, (value, key), {})
-
-
-def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tuple[torch.Tensor, Any, Any]:
-    """The tensor, key and value to write for ``array[key] = value``.
+def of_tensors(session: Session, array: NumpyArray, key: Any, value: Any) -> tuple[torch.Tensor, Any, Any] | None:
+    """The tensor, key and value to write for ``array[key] = value``; None where NumPy has to do that.
 
     Raises:
         Exception: What NumPy raises for such a key or value.
-        TraceError: D2S213, the key is an array of places, or what NumPy does to the value has no form.
     """
     if is_a(array, NumpyScalar):
         _theirs(operator.setitem, dtype_of(array).type(), key, 0)
     if type(key) is list and _are_places(session, array, key):
         key = numpy.array(key)
     elif not _is_basic(key):
-        raise _no_write(session)
-    if is_a(array, NumpyCopy) or not _is_value(value):
-        raise _no_write(session)
-    _try_write(session, array, key, value)
+        return None
+    if is_a(array, NumpyCopy) or not _is_value(value) or not _is_tried(session, array, key, value):
+        return None
     if type(value) is not complex and is_a(value, (bool, int, float, numpy.generic)):  # NumPy cuts and rounds
         value = _as_written(array, value)
     if not _fits(array, value):
-        raise _no_write(session)
+        return None
     if is_a(value, (numpy.ndarray, numpy.generic)):
         value = torch.from_numpy(numpy.array(value))
     elif is_a(value, NumpyScalar):
@@ -114,24 +80,24 @@ def _as_written(array: NumpyArray, value: Any) -> Any:
     return one[0]
 
 
-def _no_write(session: Session) -> Exception:
-    return session.error("an item of a NumPy array that is only known while the Program runs is written", code="D2S213",
-                         hint="Use np.where, or write the tensor.")
+def _is_tried(session: Session, array: NumpyArray, key: Any, value: Any) -> bool:
+    """Whether such a write is right for arrays of these sizes: not, where only the run knows, or NumPy warns.
 
-
-def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> None:
-    """Raise what NumPy raises for arrays of these sizes."""
+    Raises:
+        Exception: What NumPy raises for arrays of these sizes.
+    """
     parts = key if type(key) is tuple else (key,)
     masks = any(is_a(one, NumpyArray) for one in parts)  # of the run
     several = is_a(value, (NumpyArray, numpy.ndarray)) and not is_a(value, NumpyScalar)
     bounds = [bound for one in parts if type(one) is slice for bound in (one.start, one.stop)]
     if masks and several or several and any(is_a(one, Staged) for one in bounds):  # how many items there are
-        raise _no_write(session)
-    if numpy_calls.is_open(session, array) and not _is_whole(session, array, key, value):
-        raise _no_write(session)
+        return False
+    is_open = numpy_calls.is_open(session, array) or is_a(value, NumpyArray) and numpy_calls.is_open(session, value)
+    if is_open and not _is_whole(session, array, key, value):
+        return False
     sample = _sample(session, array)
     given = _sample(session, value) if is_a(value, NumpyArray) else 0 if is_a(value, Staged) else value
-    places = tuple(one if type(one) is list else _sample(session, one) == 0 if is_a(one, NumpyArray)
+    places = tuple(_sample(session, one) == 0 if is_a(one, NumpyArray)
                    else 0 if is_a(one, Staged)
                    else slice(None) if type(one) is slice and any_staged([one.start, one.stop]) else one
                    for one in parts)  # fmt: skip
@@ -139,10 +105,11 @@ def _try_write(session: Session, array: NumpyArray, key: Any, value: Any) -> Non
         warnings.simplefilter("error", RuntimeWarning)
         try:
             sample[places] = given
-        except RuntimeWarning:  # too big a number, of which a run would not warn
-            raise _no_write(session) from None
+        except RuntimeWarning:  # too big a number
+            return False
         except Exception:
             _theirs(operator.setitem, sample, places if type(key) is tuple else places[0], given)
+    return True
 
 
 def _is_whole(session: Session, array: NumpyArray, key: Any, value: Any) -> bool:
@@ -250,4 +217,4 @@ def _theirs(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
-__all__ = ["augmented", "is_view", "of_tensors", "one_by_one"]
+__all__ = ["augmented", "by_numpy", "is_view", "of_tensors"]

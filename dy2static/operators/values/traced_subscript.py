@@ -48,7 +48,14 @@ from dy2static.operators.shared.staging import (
     spread,
 )
 from dy2static.operators.shared.stored import MODULES, own_method, stored_items, users_method
-from dy2static.operators.values import number_keys, sequence_operators, tensor_index, texts, traced_compare
+from dy2static.operators.values import (
+    number_keys,
+    numpy_places,
+    sequence_operators,
+    tensor_index,
+    texts,
+    traced_compare,
+)
 from runtime.kinds import is_a
 from runtime.ops.keyed import Keyed, KeyedDict
 from runtime.tracer.ambient.catching import require_uncaught_type
@@ -64,10 +71,6 @@ from runtime.tracer.values.numpy_arrays import NumpyArray
 
 _OF_THE_TRACE = (torch.Tensor, NumpyArray, StagedSequence, Staged)
 """What has methods in Python that are not a user's, or has them asked elsewhere."""
-
-
-_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-"""The dtypes of tensors that count as an index of an array, as ``__index__`` says."""
 
 
 def _asked(obj: Any, method: str, own: bool) -> Any:
@@ -110,8 +113,13 @@ def read(session: Session, obj: Any, key: Any, *, own: bool = False) -> Any:
         with growing.checked(session, obj, key) if is_a(obj, KeyedDict) else contextlib.nullcontext():
             return call(method, obj, key)
     key = _bounds(session, key)
-    if is_a(obj, numpy.ndarray) and is_a(key, torch.Tensor) and not key.dim() and key.dtype in _WHOLE:
-        key = reads.index(session, key)
+    if is_a(obj, (NumpyArray, numpy.ndarray)):
+        key = numpy_places.settled(session, key)
+        if is_a(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
+            host_memory.note_copy(session, obj)
+        part = numpy_places.read(session, obj, key)
+        if part is not None:
+            return part
     if type(obj) is NumpyArray and numpy_writes.is_view(session, obj, key):
         return NumpyArray(read(session, obj.tensor, key))
     if is_a(obj, NumpyArray) or is_a(obj, numpy.ndarray) and numpy_arrays.is_open_key(key):
@@ -342,6 +350,10 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
         call(method, obj, key, value)
         return
     key = _bounds(session, key)
+    if is_a(obj, (NumpyArray, numpy.ndarray)):
+        key = numpy_places.settled(session, key)
+        if any_staged([key]) and numpy_places.is_basic(key):
+            numpy_places.require_inside(session, obj, key)
     if is_a(obj, numpy.ndarray) and (
             numpy_arrays.is_open_key(key) or is_a(value, (Staged, NumpyArray, Choice))):
         host_memory.require_of_program(session, obj)
@@ -355,8 +367,8 @@ def _write(session: Session, obj: Any, key: Any, value: Any, *, own: bool) -> No
         distribute(session, value, lambda option: write(session, obj, key, option))
         return
     if is_a(obj, NumpyArray):
-        for place, one in numpy_writes.one_by_one(session, obj, key, value):
-            write(session, *numpy_writes.of_tensors(session, obj, place, one))
+        found = numpy_writes.of_tensors(session, obj, key, value)
+        write(session, *(found or (obj.tensor.data, ..., numpy_writes.by_numpy(session, obj, key, value))))
         return
     if is_a(obj, torch.Tensor):
         key = _with_numbers(session, key)

@@ -18,6 +18,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location
 from runtime.kinds import is_a
+from runtime.ops.host_numpy import kind_of, shareable
 from runtime.tracer.ambient.calls import Findings
 from runtime.tracer.ambient.session_parts import ITEMS, SessionPart, state
 
@@ -46,6 +47,8 @@ class HostMemory(SessionPart):
     """Such memory, and where arrays were made."""
 
     shown: list[Shown] = state(ITEMS, list)
+    copied: list[Shown] = state(ITEMS, list)
+    """Memory of which the trace has read a copy."""
     made: dict[int, tuple[Any, Location | None]] = state(ITEMS, dict)
     """Arrays that the trace made, by identity, and where."""
 
@@ -74,6 +77,18 @@ def note(session: Session, tensor: torch.Tensor, real: torch.Tensor, value: Any)
     session.host.shown.append(Shown(tensor, real, owner_of(value), _content(real), session.location()))
 
 
+def note_copy(session: Session, value: numpy.ndarray[Any, Any]) -> None:
+    """The trace reads a copy of an array at a place that only the run knows: its memory may not be written from now on.
+
+    A run would read what was written too late, and where the place is out of range it would not have come to the write.
+    """
+    owner = owner_of(value)
+    if is_a(owner, numpy.ndarray) and shareable(owner) and not owner.dtype.hasobject and kind_of(owner):
+        with torch_internals.no_modes():
+            real = torch.from_numpy(owner)
+        session.host.copied.append(Shown(real, real, owner, _content(real), session.location()))
+
+
 def require_apart(session: Session) -> None:
     """At the end of the function: no memory that a tensor shows was written, through it or in Python.
 
@@ -86,6 +101,9 @@ def require_apart(session: Session) -> None:
             raise _settled(session, one, "is written through a tensor that shows its memory")
         if _content(one.real) != one.held:
             raise _settled(session, one, "is written after a tensor was made that shows its memory")
+    for one in session.host.copied:
+        if _content(one.real) != one.held:
+            raise _settled(session, one, "is written after a part of it was read at a place that only the run knows")
 
 
 def require_unshown(session: Session, value: Any) -> None:

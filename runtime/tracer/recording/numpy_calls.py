@@ -75,6 +75,11 @@ def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:
     return array.tensor.detach()
 
 
+def is_carried(array: numpy.ndarray[Any, Any]) -> bool:
+    """Whether a tensor can have an array's items."""
+    return type(array) is numpy.ndarray and host_numpy.kind_of(array) is not None
+
+
 def sizes(session: Session, array: NumpyArray) -> tuple[Any, ...]:
     """An array's sizes, as expressions where only the run knows them: equal where they are the same in any run."""
     return tuple(map(torch_internals.size_expr, session.fake(array.tensor).shape))
@@ -228,6 +233,8 @@ def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
     """Whether what a function gives looks the same for all numbers that it may be given."""
     if name == "ndarray.__getitem__":
         return is_a(args[1], Staged) and args[1].kind == "int"  # a bool gives none or one of what there is
+    if name in host_numpy.WRITING:
+        return True
     return name in host_numpy.OPERATORS or name == "array" or type(host_numpy.function_of(name)) is numpy.ufunc
 
 
@@ -310,6 +317,8 @@ def _sample(session: Session, value: Any, fill: Any, sizes: numpy_sizes.Sizes) -
         return {"int": 0, "float": 0.5, "bool": True, "complex": 1j, "str": "1"}[value.kind]
     if type(value) in (list, tuple):
         return type(value)(_sample(session, item, fill, sizes) for item in value)
+    if type(value) is slice:
+        return slice(*(_sample(session, one, fill, sizes) for one in (value.start, value.stop, value.step)))
     if type(value) is dict:
         return {key: _sample(session, item, fill, sizes) for key, item in value.items()}
     return value
@@ -392,7 +401,7 @@ def _tried_with(
         if found and found[0] != (many, looks):
             raise _refusal(session, name, "gives another shape or dtype for other values")
         found.append((many, looks))
-    if not found and is_a(failures[-1], numpy.linalg.LinAlgError):
+    if not found and (is_a(failures[-1], numpy.linalg.LinAlgError) or name in host_numpy.WRITING):
         raise _refusal(session, name, "raises for all arrays that it was tried with")
     if not found:
         _raise(failures[-1].with_traceback(None))

@@ -24,7 +24,7 @@ _PRIMES = (5, 7, 11, 13, 17, 19)
 _SMALL = (2, 1, 0)
 _KEEPING = frozenset({
     "ndarray.astype", "ndarray.copy", "ndarray.clip", "ndarray.round", "clip", "round", "around", "sort", "copy",
-    "nan_to_num", "isclose", "flip",
+    "nan_to_num", "isclose", "flip", *host_numpy.WRITING,
 })  # fmt: skip
 """Functions beside the ufuncs that give an array of the size that all arrays have which they are given."""
 

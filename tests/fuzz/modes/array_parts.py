@@ -1,4 +1,5 @@
-"""Parts of NumPy's arrays that a function makes or finds: by several names, stored, changed on paths, given back.
+"""Parts of NumPy's arrays that a function makes or finds: by several names, stored, changed on paths and at places that
+only a run knows, given back.
 
 The caller writes to the arrays that it gets, as it may: what else shares their memory changes with them, and what does
 not stays as it is. Two copies of a program are held against each other, with what is beside the function.
@@ -40,6 +41,7 @@ def change(a):
 def f(x):
     log, t, c, d = [], None, None, None
     x = x * 1
+    i, j = int((x > 0).sum()) - 1, int(x[0] > 0)
 """
 _MADE = (
     "np.ones((2, 3))", "np.stack([np.ones(3), np.ones(3) * 2])", "np.arange(6.0).reshape(2, 3)",
@@ -53,6 +55,7 @@ _TAKEN = (
     "a = b[0]", "a = b[:, 1:][1]", "a = b.T[:, 0]", "a = b.ravel()", "a = b[0].copy()", "a = list(b)[0]",
     "a = {'k': b[1]}['k']", "a = b[np.array([0])][0]", "a, b = b", "a = b[0]; b = None", "a = [row for row in b][1]",
     "a = b[::-1][0]", "a = b.reshape(-1)[1:4]", "a = np.atleast_1d(b[1])", "a = b.flat[:3]", "a = np.split(b[0], 1)[0]",
+    "a = b[j]", "a = b[j, :]", "a = b[j:, 1:][0]", "a = b[j, ::-1]", "a = b[:, [i, 0]][j]",
 )  # fmt: skip
 _TAKEN_OUTSIDE = ("a = BOX.only", "a = BOX.v", "a = H['k'][:2]", "a = G[1:4]")
 _STORES = ("BOX.w = a", "H['l'].append(a)", "H['k'] = a", "log.append(a)", "d = a[1:]", "t = torch.from_numpy(a)",
@@ -60,12 +63,16 @@ _STORES = ("BOX.w = a", "H['l'].append(a)", "H['k'] = a", "log.append(a)", "d = 
 _CHANGES = (
     "a *= 2", "a[0] = 5", "a[1:] += a[:-1]", "a.fill(3)", "np.add(a, 1, out=a)", "a[0] = x[0].item()",
     "change(a)", "a = a + 1", "b = a", "a = a + 0", "a[...] = 1",
+    "a[i] = 7", "a[j] += 2", "a[i:] = 4", "a[[j, -1]] = 3", "a[[i, j]] += 1", "np.add.at(a, [j, 0], 1)",
+    "a[j] = x[0].item()", "a[-1], a[j] = a[j], a[-1]", "if b is not None:\n    b[j - 1, ...] = 6",
     "if d is not None:\n    d[-1:] = 4", "if t is not None:\n    t.add_(1)", "if c is not None:\n    c[0][0] = 8",
 )  # fmt: skip
 _CHANGES_OUTSIDE = ("a += x.detach().numpy()[: len(a)][:1]", "BOX.v[0] += 1", "BOX.only *= 2", "H['k'] += 1",
                     "G[0] += 1")  # fmt: skip
 _READS = ("x = x + float(a.sum())", "x = x * torch.from_numpy(np.ascontiguousarray(a))[:1]", "x = x + a[0]",
-          "if a.sum() > 4:\n    x = x + 1", "x = x + len(a)", "log.append(a.tolist())")  # fmt: skip
+          "if a.sum() > 4:\n    x = x + 1", "x = x + len(a)", "log.append(a.tolist())",
+          "x = x + a[i]", "log.append(a[j])", "x = a[j] * x", "log.append(a[j:])", "x = x + float(a[[i, j]].sum())",
+          "log.append(type(a[i]).__name__)")  # fmt: skip
 _RETURNS = (
     "return x, a, b", "return x, a.sum(), log, None if b is None else b.tolist()",
     "return x, a is BOX.w, np.shares_memory(a, BOX.a)", "return x, a, log", "return x, BOX.w, a", "return x, d, a, c",
