@@ -6,6 +6,7 @@ whatever else of the loop is not settled then.
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +66,33 @@ def test_numbers_are_those_of_eager(
 ) -> None:  # fmt: skip
     (tmp_path / "one.py").write_text(source(change, made, order, loop))
     check(module_of(tmp_path / "one.py").f, *calls(k), paths=("program",), tolerance=1e-6, none_is_zero=True)
+
+
+NUMBERS = ("3", "n", "m", "j", "i", "n + 1", "m + 2", "n - m", "n * 2", "min(n, 4)", "max(m, 2)", "n % 3", "len(w)",
+           "x.shape[0]", "n // 2", "int(h.shape[0])")  # fmt: skip
+TENSORS = ("x * n", "x + m", "h * 0.5 + n", "x", "h[:1] + j", "torch.full((2,), float(n))", "x[:2] * m",
+           "torch.ones(3) * j")  # fmt: skip
+SIZES = ("x * n", "h + m", "torch.cat([h, x[:1]])", "h[:2] * 1", "x[:3] + j", "h * len(d)")
+
+
+def statement(rng: random.Random) -> str:
+    """A change of a number, of a size, or of something that holds one."""
+    name, number, tensor = rng.choice("nmj"), rng.choice(NUMBERS), rng.choice(TENSORS)
+    return rng.choice([
+        *[f"{name} = {number}"] * 4, f"w = [{tensor}, x]", f"w.append({tensor})", f"d['n'] = {number}",
+        f"d = {{'a': {tensor}, 'n': {number}}}", f"b = Box({tensor})", f"b.value = {tensor}", f"t = (n, {number})",
+        f"h = {rng.choice(SIZES)}", f"if x[0] > {rng.choice('012')}:\n            {name} = {number}", "n, m = m, n",
+    ])  # fmt: skip
+
+
+@pytest.mark.sample(25)
+@pytest.mark.parametrize("seed", range(300))
+def test_random_bodies(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    body = "\n        ".join(statement(rng) for _ in range(rng.randint(2, 6)))
+    (tmp_path / "one.py").write_text(
+        f"{HEAD}\ndef f(x, k):\n    n, m, j, i = k, k + 1, 0, 0\n    w, d, b = [x], {{'a': x, 'n': 1}}, Box(x)\n"
+        "    h, t = x, (1, 2)\n"
+        f"    for i in range(int((x > 0).sum())):\n        {body}\n    return n, m, j, w, d, b.value, h, t\n")
+    check(module_of(tmp_path / "one.py").f, *calls(1), paths=("program",), tolerance=1e-5, none_is_zero=True,
+          separate_gradients=True)  # fmt: skip
