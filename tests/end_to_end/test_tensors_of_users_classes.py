@@ -278,3 +278,13 @@ def test_refusals_name_the_class(use: str, tmp_path: Path) -> None:
         static(given, torch.ones(2))
     for plain in (torch.ones(2, 3), torch.randn(2, 3)):  # the same function, of plain tensors
         assert outcome(static, plain, torch.ones(2)) == outcome(module.f, plain, torch.ones(2))
+
+
+def test_a_class_of_a_library_whose_name_begins_with_torch(tmp_path: Path) -> None:
+    (tmp_path / "torchpictures.py").write_text(HEAD + "\n\ndef asked(x, y):\n    return isinstance(x + 1, Image)\n\n\n"
+                                               "def held(x, y):\n    return HELD + x\n")  # fmt: skip
+    module = module_of(tmp_path / "torchpictures.py", "torchpictures")
+    given = torch.ones(2, 3).as_subclass(module.Image)  # type: ignore[no-untyped-call]
+    with pytest.raises(Dy2StaticError, match="given a Image"):
+        dy2static.to_static(module.asked)(given, 1)
+    assert outcome(dy2static.to_static(module.held), given, given) == outcome(module.held, given, given)

@@ -99,7 +99,7 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         python_method(one, "__instancecheck__")  # a guard of what a metaclass of the user's says
     result = _is_instance(session, value, classes)
     if is_a(value, torch.Tensor) and any(
-        is_a(one, type) and issubclass(one, torch.Tensor) and not module_name(one).startswith("torch")
+        is_a(one, type) and issubclass(one, torch.Tensor) and module_name(one).partition(".")[0] != "torch"
         for one in _each(classes)
     ):
         session.inputs.require_plain_classes()

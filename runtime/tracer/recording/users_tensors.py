@@ -19,13 +19,15 @@ from runtime.tracer.ambient.unasked import module_name
 from runtime.tracer.recording.session import Session
 
 _COPYING = frozenset({"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"})
-"""Functions that give a plain tensor whatever they are given, where they make a new one, or the class of another."""
+"""Functions that make a tensor of torch's class of what they are given, or one of the class of another tensor."""
+_PASSING = frozenset({"as_tensor", "asarray"})
+"""Those of them that hand on a tensor that they are given alone."""
 _UNKNOWN = object()
 
 
 def are_there(types: Iterable[type]) -> bool:
     """Whether a class of the user's is among the classes of what a function of PyTorch's is given."""
-    return any(not module_name(cls).startswith("torch") for cls in types)
+    return any(module_name(cls).partition(".")[0] != "torch" for cls in types)
 
 
 def stand_ins(session: Session, given: Any) -> Any:
@@ -49,16 +51,18 @@ def require_known(session: Session, name: str, args: tuple[Any, ...], kwargs: di
     """
     if not session.inputs.users_classes:
         return
-    if name in _COPYING and (name == "new_tensor" or len(args) + len(kwargs) > 1 or not is_a(args[0], torch.Tensor)):
+    if name in _COPYING and not (name in _PASSING and _is_only_a_tensor(args, kwargs)):
         if not _are_plain(session, tensors_in(args, kwargs)):
-            _refuse(session, f"{name}() gives a tensor of torch's class, or of another one than its memory")
-    elif name == "tensor" and not _are_plain(session, tensors_in(args, kwargs)):
-        _refuse(session, "tensor() gives a tensor of torch's class")
+            _refuse(session, f"{name}() gives a tensor of torch's class")
     elif is_a(kwargs.get("out"), torch.Tensor):
         others = {key: value for key, value in kwargs.items() if key != "out"}
         _require_of_same(session, name, kwargs["out"], tensors_in(args, others))
     elif args and is_a(args[0], torch.Tensor) and is_in_place(name):
         _require_of_same(session, name, args[0], tensors_in(args[1:], kwargs))
+
+
+def _is_only_a_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return len(args) == 1 and not kwargs and is_a(args[0], torch.Tensor)
 
 
 def require_known_text(session: Session, tensor: torch.Tensor) -> None:
