@@ -55,7 +55,7 @@ def function(folder: Path, steps: str, item: str, around: str) -> Any:
     return module_of(file).f
 
 
-@pytest.mark.sample(19)
+@pytest.mark.sample(38)
 @pytest.mark.parametrize(("steps", "item", "around"), list(itertools.product(STEPS, ITEMS, AROUND)))
 def test_as_eager(steps: str, item: str, around: str, tmp_path: Path) -> None:
     f = function(tmp_path, STEPS[steps], ITEMS[item], AROUND[around])

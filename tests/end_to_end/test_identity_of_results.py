@@ -199,7 +199,7 @@ LAST = ("pass", "kept.append(v)", "u = v", "u = kept[-1]", "u = w")
 VECTORS = [{"x": torch.tensor([a, b])} for a in (1.0, 3.0, -1.0, -3.0) for b in (2.0, -2.0)]
 
 
-@pytest.mark.sample(60)
+@pytest.mark.sample(200)
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("other", ACTS)
 @pytest.mark.parametrize("act", ACTS)

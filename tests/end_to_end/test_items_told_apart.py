@@ -57,7 +57,7 @@ def function(folder: Path, item: str, use: str, number: str = "i") -> Any:
     return module_of(file).f
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("needs_gradient", [False, True])
 @pytest.mark.parametrize(("item", "use"), [
     one for one in itertools.product(ITEMS, USES) if one != ("a vector", "sorted each time")])

@@ -55,7 +55,7 @@ def calls(k: int) -> list[Any]:
         [1.0, 2.0, 3.0, 4.0], [1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [-1.0] * 4, [2.0, 1.0, 1.0, -1.0])]
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("made", MADE)
@@ -85,7 +85,7 @@ def statement(rng: random.Random) -> str:
     ])  # fmt: skip
 
 
-@pytest.mark.sample(25)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("seed", range(300))
 def test_random_bodies(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
