@@ -30,8 +30,8 @@ def names() -> list[str]:
         mutable = overload._schema.is_mutable or name.split(".")[1].endswith(("_backward", "_copy"))
         if name in UNSAFE or mutable or any(word in name for word in _NOT_TRIED):
             continue
-        if torch_internals.is_composite(overload) or torch._C._dispatch_has_kernel_for_dispatch_key(
-                overload.name(), "AutogradCPU"):
+        if torch_internals.is_composite(overload) or torch._C._dispatch_has_kernel(
+                overload.name()) and torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "AutogradCPU"):
             found.append(name)
     return found
 
