@@ -442,10 +442,10 @@ def _hold_gradients(
 
 
 def _without_zeros(gradients: list[Any], others: list[Any], tolerance: float) -> list[Any]:
-    """None for what is zero; where the other has zero or None, for what is zero but for rounding as well."""
+    """None for what is zero; where the other has zeros, for what is zero but for rounding as well."""
     kept = []
     for grad, other in itertools.zip_longest(gradients, others[: len(gradients)]):
-        limit = tolerance if other is None or not other.any() else 0.0
+        limit = tolerance if other is not None and not other.any() else 0.0
         kept.append(None if grad is not None and not (grad.abs() > limit).any() and not grad.isnan().any() else grad)
     return kept
 
