@@ -61,6 +61,11 @@ class SharedBase:
         return member.detach().as_strided((self.length,), (1,), member.storage_offset() - self.before)
 
 
+def users_class_of(real: torch.Tensor) -> type | None:
+    """The class of a tensor, if it is none of torch's."""
+    return None if type(real) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) else type(real)
+
+
 class Inputs:
     """What one trace knows of tensors that are not its own."""
 
@@ -140,7 +145,7 @@ class Inputs:
     def _require_known(self, real: torch.Tensor, label: str, found_late: bool = False) -> None:
         """Refuse a tensor that is more than one block of memory.
 
-        ``found_late``: the trace has gone on for a while. It begins again where that it should know of the class.
+        ``found_late``: the trace has gone on for a while. It begins again, and knows of the class then.
 
         Raises:
             TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own or overrides what torch's has, it is a
@@ -170,10 +175,11 @@ class Inputs:
                 f"{label} is a {type(real).__name__}, a class of tensors with a {other}() of its own: a Program runs "
                 "torch's", hint="Give the function x.as_subclass(torch.Tensor), or leave it out with not_to_static.",
                 code="D2S213")
-        if type(real) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
-            if found_late and type(real) not in self.users_classes and not self.session.call.advanced:
-                raise Restart(Findings(classes_of_tensors=frozenset((type(real),))))
-            self._users_classes.add(type(real))
+        cls = users_class_of(real)
+        if cls is not None:
+            if found_late and cls not in self.users_classes and not self.session.call.advanced:
+                raise Restart(Findings(classes_of_tensors=frozenset((cls,))))
+            self._users_classes.add(cls)
 
     @property
     def users_classes(self) -> Set[type]:
@@ -478,4 +484,4 @@ def _looks_at(owner: Any, attribute: str) -> Any:
     return looks(reader(owner)(owner, attribute))
 
 
-__all__ = ["Inputs", "LiveParameter", "SharedBase", "looks"]
+__all__ = ["Inputs", "LiveParameter", "SharedBase", "looks", "users_class_of"]

@@ -16,6 +16,7 @@ from runtime import torch_internals
 from runtime.kinds import is_a
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.unasked import module_name
+from runtime.tracer.memory.inputs import users_class_of
 from runtime.tracer.recording.session import Session
 
 _COPYING = frozenset({"tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor"})
@@ -142,11 +143,6 @@ def _class_of(session: Session, tensor: torch.Tensor) -> Any:
     return _UNKNOWN if real is None else users_class_of(real)
 
 
-def users_class_of(real: torch.Tensor) -> type | None:
-    """The class of a tensor, if it is none of torch's."""
-    return None if type(real) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) else type(real)
-
-
 def _refuse(session: Session, what: str) -> NoReturn:
     name = min(cls.__name__ for cls in session.inputs.users_classes)
     raise session.error(
@@ -156,5 +152,5 @@ def _refuse(session: Session, what: str) -> NoReturn:
 
 __all__ = [
     "are_there", "is_in_place", "note", "require_known", "require_known_text", "require_no_attribute",
-    "require_no_transform", "stand_ins", "users_class_of",
+    "require_no_transform", "stand_ins",
 ]  # fmt: skip
