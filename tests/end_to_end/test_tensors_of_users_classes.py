@@ -288,3 +288,38 @@ def test_a_class_of_a_library_whose_name_begins_with_torch(tmp_path: Path) -> No
     with pytest.raises(Dy2StaticError, match="given a Image"):
         dy2static.to_static(module.asked)(given, 1)
     assert outcome(dy2static.to_static(module.held), given, given) == outcome(module.held, given, given)
+
+
+class First(torch.Tensor):
+    pass
+
+
+class Second(First):
+    pass
+
+
+class Third(torch.Tensor):
+    pass
+
+
+TWO = [
+    lambda x, y: x + y, lambda x, y: y + x, lambda x, y: x.add_(y), lambda x, y: y.mul_(x),
+    lambda x, y: (x * 2).add_(y),
+    lambda x, y: torch.cat([x, y]), lambda x, y: torch.where(x > 0, x, y), lambda x, y: x if x.sum() > 0 else y,
+    lambda x, y: (x * y).add_(x), lambda x, y: torch.add(x, y, out=torch.empty(3)), lambda x, y: (x * 2, [y - 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", range(len(TWO)))
+@pytest.mark.parametrize("second", [torch.Tensor, First, Second, Third])
+@pytest.mark.parametrize("first", [torch.Tensor, First, Second, Third])
+def test_two_classes(first: type, second: type, use: int) -> None:
+    mine, theirs = ([torch.ones(3).as_subclass(cls) for cls in (first, second)] for _ in range(2))
+    expected = outcome(lambda x, y: TWO[use](*x), theirs, torch.ones(1))
+    try:
+        got = outcome(dy2static.to_static(lambda x, y: TWO[use](*x)), mine, torch.ones(1))
+    except Dy2StaticError as error:
+        assert error.code in ("D2S213", "D2S225")
+        assert first is not second or use == 9
+        return
+    assert got == expected

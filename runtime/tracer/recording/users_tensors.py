@@ -92,9 +92,11 @@ def note(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any], result
     """Keep of which class the tensors are that a function gave, if that is known."""
     if not session.inputs.users_classes:
         return
-    classes = [_class_of(session, one) for one in tensors_in(args, kwargs)]
-    found = next((one for one in classes if is_a(one, type)), None)
-    if found is None and _UNKNOWN in classes:
+    classes = {_class_of(session, one) for one in tensors_in(args, kwargs)} - {None}
+    if _UNKNOWN in classes and len(session.inputs.users_classes) > 1 or len(classes - {_UNKNOWN}) > 1:
+        return  # the most derived class decides
+    found = next(iter(classes - {_UNKNOWN}), None)
+    if found is None and classes:
         return
     for one in tensors_in((result,), {}):
         session.inputs.classes.setdefault(id(one), (one, found))
@@ -126,7 +128,11 @@ def _own(cls: type) -> tuple[type, ...]:
 
 def _require_of_same(session: Session, name: str, written: torch.Tensor, others: Iterator[torch.Tensor]) -> None:
     """In eager, what is given back has the class of the others, and is another object than the tensor written."""
-    if not is_a(_class_of(session, written), type) and not _are_plain(session, others):
+    cls = _class_of(session, written)
+    found = {_class_of(session, other) for other in others} - {None}
+    if is_a(cls, type):
+        found = set() if len(session.inputs.users_classes) == 1 else found - {cls}
+    if found:
         _refuse(session, f"{name}() writes a tensor and gives it back as one of the class of what it is given besides")
 
 
